@@ -1,4 +1,4 @@
-"""Conversations about the practice's tasks, as rollouts record them: of nine, six pass and three fail in some way."""
+"""Conversations about the practice's tasks, as rollouts record them: of nine trials, six pass and three fail."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,36 +15,44 @@ from skillweave.world.tools import result_text
 from skillweave.world.world import World
 
 TRIALS = 9
+"""Trials of each task."""
 PASSING = 6
-"""Of the trials of each task."""
+"""Trials of each task that pass."""
 
 Calls = list[tuple[str, dict[str, Json]]]
 
 
 class AgentPlan(NamedTuple):
-    """What an agent does."""
+    """What an agent does in a conversation."""
 
     calls: Calls
     last: str
-    """What it says in the end."""
+    """The agent's last words."""
 
 
 Way = Callable[[Task, AgentPlan], AgentPlan]
+"""Changes the golden plan of a task into a way of doing it."""
 
 
 def conversations(world: World, tasks: Sequence[Task], dataset: str) -> Iterator[TrajectoryRecord]:
-    """All trials of all tasks, one after the other. Their ids are `<task>#<trial>`."""
+    """Make the conversations of all trials of all tasks. Their ids are `<task id>#<trial>`.
+
+    Args:
+        world: The practice.
+        tasks: Its tasks.
+        dataset: The dataset's digest, for the records.
+    """
     policy = policy_of(world)
     for number, task in enumerate(tasks):
         execution = golden_calls(world, task.env_variables.LOGGED_IN_USER, task.golden)
-        plan = AgentPlan([(step.tool, step.arguments) for step in execution.calls], _told(task))
+        plan = AgentPlan([(step.tool, step.arguments) for step in execution.calls], _last_words(task))
         for trial in range(TRIALS):
             way = PASSES[trial % len(PASSES)] if trial < PASSING else FAILS[(number + trial) % len(FAILS)]
             messages = [Message(role="system", content=policy), *_talk(world, task, way(task, plan), execution)]
             yield _recorded(world, task, trial, messages, dataset)
 
 
-def _told(task: Task) -> str:
+def _last_words(task: Task) -> str:
     facts = [f"the {fact.noun} is {_money(fact.values[0])}" for fact in task.criteria.communicate]
     return " ".join(["All of that is done.", *(f"{fact[0].upper()}{fact[1:]}." for fact in facts)])
 
@@ -62,7 +70,7 @@ def _looks_around(task: Task, plan: AgentPlan) -> AgentPlan:
 
 
 def _stumbles(task: Task, plan: AgentPlan) -> AgentPlan:
-    """A call that is refused, then the right one."""
+    """Make a call that is refused, then the right one."""
     tool, arguments = plan.calls[-1]
     key = next(name for name in arguments if name.endswith("_id"))
     wrong = {**arguments, key: f"{str(arguments[key])[:4]}9999"}
@@ -78,7 +86,7 @@ def _does_more(task: Task, plan: AgentPlan) -> AgentPlan:
 
 
 def _errs_in_a_value(task: Task, plan: AgentPlan) -> AgentPlan:
-    """Another value where there is a choice; else another slot."""
+    """Pass another enum value, or another slot."""
     tool, arguments = plan.calls[-1]
     other: dict[str, Json] = {"reason": "other"} if "reason" in arguments else {"pickup": "counter"}
     if "slot_id" in arguments:
@@ -92,7 +100,7 @@ def _hands_over(task: Task, plan: AgentPlan) -> AgentPlan:
 
 
 def _tells_wrong(task: Task, plan: AgentPlan) -> AgentPlan:
-    """A wrong figure, where one is asked for; else nothing is done twice."""
+    """Tell a wrong figure; if no figure is asked for, leave out the last call."""
     if not task.criteria.communicate:
         return _leaves_out(task, plan)
     noun, cents = task.criteria.communicate[0].noun, task.criteria.communicate[0].values[0]
@@ -104,7 +112,7 @@ FAILS: tuple[Way, ...] = (_leaves_out, _does_more, _errs_in_a_value, _hands_over
 
 
 def _talk(world: World, task: Task, plan: AgentPlan, golden: Execution) -> Iterator[Message]:
-    """The user's wish, the calls with some words before each write, and the end."""
+    """The messages: the user's request, the calls with some words before each write, and the end."""
     yield from task.messages
     results = iter(golden_results(world, task, plan.calls))
     writes = {step.tool for step in golden.calls if step.writes}
@@ -126,7 +134,7 @@ def _talk(world: World, task: Task, plan: AgentPlan, golden: Execution) -> Itera
 
 
 def golden_results(world: World, task: Task, calls: Calls) -> list[CallResult]:
-    """What the calls answer in a session of the task."""
+    """The results of calls in a fresh session of the task."""
     with world.session(task) as session:
         return [session.call(tool, arguments) for tool, arguments in calls]
 

@@ -1,4 +1,4 @@
-"""What benchmarks measure with: an endpoint of fixed latency on the loopback, and the memory of a process."""
+"""Instruments of the benchmarks: an endpoint of fixed latency on the loopback, and the memory of processes."""
 
 import asyncio
 import json
@@ -7,28 +7,28 @@ from pathlib import Path
 
 
 def held(process: int) -> int:
-    """Bytes that the whole family holds, each page shared out among those that share it (PSS)."""
-    return sum(_held(each) for each in family(process))
+    """Bytes of memory of a process and all its descendants. Shared pages are divided among their users (PSS)."""
+    return sum(_held(member) for member in family(process))
 
 
 def family(process: int) -> list[int]:
-    """A process and all that it started; only itself where there is no `/proc`."""
+    """Ids of a process and all its descendants; only the process itself if there is no `/proc`."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name in brackets may hold anything; state and parent stand behind it.
+            # The name in brackets may contain anything; state and parent follow it.
             parent = int(path.read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             continue
         parents.setdefault(parent, []).append(int(path.parent.name))
-    found = [process]
-    for each in found:
-        found += parents.get(each, [])
-    return found
+    members = [process]
+    for member in members:
+        members += parents.get(member, [])
+    return members
 
 
 def megabytes(size: int) -> int | None:
-    """None where nothing was seen."""
+    """A size in mebibytes; None for 0, which means that nothing was measured."""
     return round(size / 2**20) if size else None
 
 
@@ -47,23 +47,23 @@ HEAD = b"HTTP/1.1 %d OK\r\nContent-Type: application/json\r\nContent-Length: %d\
 
 
 class BenchEndpoint:
-    """Counts what it answers."""
+    """Answers requests and counts them."""
 
     def __init__(self, latency: float, cap: int) -> None:
         self.latency, self.cap = latency, cap
         self.requests = self.under_way = self.peak = self.refused = 0
 
     def reply(self, body: bytes) -> bytes:
-        """Each third reply is words, the others are calls."""
+        """The reply to a request. Every third reply is words, the others are calls."""
         messages = json.loads(body)["messages"]
-        said = sum(message["role"] == "assistant" for message in messages)
-        call = {"id": f"c{said}", "type": "function", "function": {"name": "find_slots", "arguments": "{}"}}
+        replies = sum(message["role"] == "assistant" for message in messages)
+        call = {"id": f"c{replies}", "type": "function", "function": {"name": "find_slots", "arguments": "{}"}}
         message = (
             {"role": "assistant", "content": WORDS}
-            if said % 3 == 2
+            if replies % 3 == 2
             else {"role": "assistant", "content": None, "tool_calls": [call]}
         )
-        choice = {"index": 0, "message": message, "finish_reason": "stop" if said % 3 == 2 else "tool_calls"}
+        choice = {"index": 0, "message": message, "finish_reason": "stop" if replies % 3 == 2 else "tool_calls"}
         usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
         return json.dumps(
             {
@@ -78,24 +78,29 @@ class BenchEndpoint:
 
 
 class Connection(asyncio.Protocol):
-    """One client: HTTP/1.1 with lengths given, one request after the other."""
+    """The connection of one client: HTTP/1.1 with content lengths, one request after the other."""
 
     def __init__(self, endpoint: BenchEndpoint) -> None:
         self._endpoint = endpoint
         self._buffer = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where to write."""
+        """Keep the transport for the replies."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Take whole requests out of what came."""
+        """Answer each complete request in the buffer."""
         self._buffer += data
         while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
             head = bytes(self._buffer[:end])
             length = next(
-                (int(x.split(b":")[1]) for x in head.split(b"\r\n") if x.lower().startswith(b"content-length")), 0
+                (
+                    int(line.split(b":")[1])
+                    for line in head.split(b"\r\n")
+                    if line.lower().startswith(b"content-length")
+                ),
+                0,
             )
             if len(self._buffer) < end + 4 + length:
                 return
@@ -129,7 +134,12 @@ class Connection(asyncio.Protocol):
 
 
 async def serve(latency: float, cap: int) -> None:
-    """Answer until standard input ends."""
+    """Print the port and answer requests until standard input is closed.
+
+    Args:
+        latency: Seconds before each answer.
+        cap: The most requests at once; further ones are refused with status 503.
+    """
     endpoint = BenchEndpoint(latency, cap)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(endpoint), "127.0.0.1", 0, backlog=2048)

@@ -1,4 +1,4 @@
-"""A group practice: the small clinic of the tests, grown to ten tables with 300 rows each."""
+"""A group practice: the small clinic of the tests, extended to ten tables with 300 rows each."""
 
 from random import Random
 from typing import Any
@@ -12,9 +12,9 @@ from tests.world.clinic import NOW, blueprint_data
 SERVER = "GroupPractice"
 TITLE = "Harbour Group Practice"
 ROWS = 300
-"""Of each table."""
+"""Rows of each table."""
 DAYS = 20
-"""On which appointments lie, from tomorrow."""
+"""Number of days with appointments, from tomorrow."""
 AREAS = ["crowns", "fillings", "cleaning", "implants", "braces", "root canals"]
 
 _ENTITIES: list[dict[str, Any]] = [
@@ -142,7 +142,7 @@ _TOOLS: list[dict[str, Any]] = [
 
 
 def practice_blueprint() -> Blueprint:
-    """The contract: 13 tools, of them five that read many rows."""
+    """The contract: 13 tools, five of which read many rows."""
     clinic = blueprint_data()
     return Blueprint.model_validate(
         {
@@ -157,20 +157,20 @@ def practice_blueprint() -> Blueprint:
 
 
 def practice(seed: int) -> World:
-    """The world, with every row drawn from the seed."""
+    """Create the world and draw every row from the seed."""
     blueprint, random = practice_blueprint(), Random(seed)
     connection = database.create(blueprint)
-    drawn: dict[str, list[Row]] = {}
+    rows: dict[str, list[Row]] = {}
     for number in range(1, ROWS + 1):
         for name, row in _rows(number, random).items():
-            drawn.setdefault(name, []).append(row)
+            rows.setdefault(name, []).append(row)
     for entity in blueprint.tables:
-        database.insert(connection, entity, drawn[entity.name])
+        database.insert(connection, entity, rows[entity.name])
     return World(blueprint, connection, now=NOW)
 
 
 def _rows(number: int, random: Random) -> dict[str, Row]:
-    """One row of each table. Every other slot is free: its appointment was cancelled."""
+    """A row for each table. Every second slot is free because its appointment was cancelled."""
     odd = number % 2 == 1
     patient = _key("PAT", number if odd else number - 1)
     price = random.randrange(4000, 12_000, 50)
@@ -250,7 +250,7 @@ def _key(prefix: str, number: int) -> str:
 
 
 def _day(number: int) -> str:
-    """The days from the world's tomorrow, over and over."""
+    """A day from the world's tomorrow on; the days repeat."""
     day = 21 + (number // 2) % DAYS
     return f"2025-01-{day:02}" if day <= 31 else f"2025-02-{day - 31:02}"
 
@@ -267,5 +267,5 @@ _FIRST, _LAST = _FIRST_NAMES.split(), _LAST_NAMES.split()
 
 
 def _name(number: int) -> str:
-    """A full name; those of 1 to 300 are all different."""
+    """A full name; the names of 1 to 300 are all different."""
     return f"{_FIRST[number % len(_FIRST)]} {_LAST[number // len(_FIRST) % len(_LAST)]}"

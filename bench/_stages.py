@@ -1,4 +1,4 @@
-"""What each part of an evaluation costs, and how many there are in a second of one core."""
+"""Measures the cost of each stage of an evaluation, and the number of evaluations per second of one core."""
 
 import time
 from collections import Counter
@@ -21,25 +21,36 @@ from skillweave.schema.score import Checks
 from skillweave.world.tools import namespaces_of
 
 ROUNDS = 7
-"""Of each measurement; the median counts."""
+"""Rounds of each measurement; the median counts."""
 
 
 class Bench:
-    """A dataset and rollouts of it, ready to be evaluated in this process."""
+    """A dataset and its rollouts, to be evaluated in this process."""
 
     def __init__(self, outputs: Path, rollouts: Path, most: int) -> None:
-        """At most so many trajectories, evenly drawn from all."""
+        """Select the trajectories.
+
+        Args:
+            outputs: The dataset.
+            rollouts: The folder of trajectories.
+            most: The most trajectories to take, evenly spread over all.
+        """
         self._outputs = outputs
-        found = find_rollouts(rollouts)
-        places = sorted(found.places.items())[:: -(-len(found.places) // most)]
-        self._jobs = [EvaluationJob(id, found.files[place.file], place, "") for id, place in places]
+        index = find_rollouts(rollouts)
+        places = sorted(index.places.items())[:: -(-len(index.places) // most)]
+        self._jobs = [EvaluationJob(id, index.files[place.file], place, "") for id, place in places]
 
     def evaluator(self, *, cache: bool, prune: bool = True) -> DatasetEvaluator:
-        """One that keeps golden executions, or makes each anew."""
+        """Create an evaluator.
+
+        Args:
+            cache: Keep golden executions, or make each anew.
+            prune: Search for needless golden calls.
+        """
         return DatasetEvaluator(EvaluationSetup(self._outputs, self._outputs, CheckSettings(cache=cache, prune=prune)))
 
     def per_second(self) -> dict[str, float]:
-        """By second of this process's CPU. An evaluation goes from a place in a file to a line of results."""
+        """Rates per second of CPU time. An evaluation goes from a place in a file to a line of results."""
         return {
             "golden_replays": _rate(self._replays()),
             "evaluations_golden_anew": _rate(self._evaluations(self.evaluator(cache=False, prune=False))),
@@ -48,18 +59,18 @@ class Bench:
         }
 
     def outcomes(self) -> dict[str, int]:
-        """How many passed, and how often each class of failure and each error was found."""
+        """The number of passed and failed trajectories, and of each class of failure and kind of error."""
         evaluator = self.evaluator(cache=True)
         results = [evaluator.result(job) for job in self._jobs]
-        found = Counter("passed" if result.passed else "failed" for result in results if result.error is None)
-        found.update(f"failed: {result.failure.class_}" for result in results if result.failure)
-        found.update(f"error: {result.error.kind}" for result in results if result.error)
-        return dict(sorted(found.items()))
+        counts = Counter("passed" if result.passed else "failed" for result in results if result.error is None)
+        counts.update(f"failed: {result.failure.class_}" for result in results if result.failure)
+        counts.update(f"error: {result.error.kind}" for result in results if result.error)
+        return dict(sorted(counts.items()))
 
     def stages(self) -> dict[str, float]:
-        """Mean microseconds of each stage of an evaluation whose golden execution is made anew, and of the whole.
+        """Mean microseconds of each stage of an evaluation with a new golden execution, and of the whole evaluation.
 
-        `rest` is what the whole takes beside its stages: to look things up, the result as a record and as a line.
+        `rest` is the time outside the stages: lookups, and the result as a record and as a line.
         """
         stages = self._median(_stages, self.evaluator(cache=True))
         whole = self._median(_whole, self.evaluator(cache=False))["whole"]
@@ -69,11 +80,11 @@ class Bench:
         self, run: Callable[[DatasetEvaluator, Sequence[EvaluationJob]], Counter[str]], evaluator: DatasetEvaluator
     ) -> dict[str, float]:
         rounds = [run(evaluator, self._jobs) for _ in range(ROUNDS + 1)][1:]
-        return {name: round(median(one[name] for one in rounds) / 1e3 / len(self._jobs), 1) for name in rounds[0]}
+        return {name: round(median(spent[name] for spent in rounds) / 1e3 / len(self._jobs), 1) for name in rounds[0]}
 
     def _replays(self) -> Callable[[], int]:
-        data = self.evaluator(cache=False).tasks
-        tasks = [(data.world(task), task) for task in data.tasks.values()]
+        dataset = self.evaluator(cache=False).tasks
+        tasks = [(dataset.world(task), task) for task in dataset.tasks.values()]
 
         def run() -> int:
             for world, task in tasks:
@@ -94,16 +105,16 @@ class Bench:
 
 def _rate(run: Callable[[], int]) -> float:
     run()
-    found = []
+    rates = []
     for _ in range(ROUNDS):
         begun = time.process_time()
         count = run()
-        found.append(count / (time.process_time() - begun))
-    return round(median(found), 1)
+        rates.append(count / (time.process_time() - begun))
+    return round(median(rates), 1)
 
 
 class _Clock:
-    """Nanoseconds of CPU spent, by stage."""
+    """Nanoseconds of CPU time by stage."""
 
     def __init__(self) -> None:
         self.spent: Counter[str] = Counter()
@@ -124,7 +135,7 @@ def _whole(evaluator: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counte
 
 
 def _stages(evaluator: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Counter[str]:
-    """Each stage by itself. What comes before one in the same evaluation is looked up where it is kept."""
+    """Time each stage by itself. Results of earlier stages come from the cache."""
     clock = _Clock()
     for job in jobs:
         with clock.stage("read"):
@@ -137,12 +148,12 @@ def _stages(evaluator: DatasetEvaluator, jobs: Sequence[EvaluationJob]) -> Count
             needless_calls(world, task, trial.golden.execution)
         with clock.stage("made"), world.session(task) as session:
             execute_messages(session, recorded.messages, namespaces_of(task))
-        found: dict[str, Any] = {}
+        records: dict[str, Any] = {}
         for name, check in CHECKS.items():
             if not check.needs_judge:
                 with clock.stage(f"check_{name}"):
-                    found[name] = check.record(trial)
-        scored = ScoredTrial(trial, Checks(**found), reward_of(task, Checks(**found)))
+                    records[name] = check.record(trial)
+        scored = ScoredTrial(trial, Checks(**records), reward_of(task, Checks(**records)))
         with clock.stage("explain"):
             if is_failed(scored):
                 explain(scored)

@@ -1,4 +1,4 @@
-"""What patients of the group practice want: 50 tasks of five sorts, written as a dataset."""
+"""Requests of the group practice's patients: 50 tasks of five sorts, written as a dataset."""
 
 import json
 from collections.abc import Callable
@@ -21,14 +21,15 @@ TOOL_LIST = f"tool_lists/{SERVER}.json"
 
 
 class VisitRequest(NamedTuple):
-    """What somebody wants, before it is a task."""
+    """A patient's request, before it becomes a task."""
 
     says: str
     """The first message."""
     facts: dict[str, Json]
-    """What else they know."""
+    """What else the patient knows."""
     golden: list[GoldenCall]
     told: FactToTell | None = None
+    """The fact that the patient asks for."""
 
 
 Patient = dict[str, Any]
@@ -36,23 +37,23 @@ Patient = dict[str, Any]
 
 
 def visits(world: World, seed: int) -> list[Task]:
-    """The tasks: sorts in turn, every other patient signed in by the channel."""
+    """Make the tasks. The sorts take turns; every second patient is signed in from the start."""
     with world.session() as session:
         patients = [row for row in session.rows("patient") if int(str(row["patient_id"])[-4:]) % 2]
         digest = session.digest()
     random = Random(seed)
     left = random.sample(patients, len(patients))
-    found: list[Task] = []
+    tasks: list[Task] = []
     for number in range(TASKS):
-        wishes = ((one, _SORTS[number % len(_SORTS)](world, one, random)) for one in left)
-        patient, wish = next((one, wish) for one, wish in wishes if wish is not None)
+        requests = ((patient, _SORTS[number % len(_SORTS)](world, patient, random)) for patient in left)
+        patient, request = next((patient, request) for patient, request in requests if request is not None)
         left.remove(patient)
-        found.append(_task(world, number, patient, wish, digest))
-    return found
+        tasks.append(_task(world, number, patient, request, digest))
+    return tasks
 
 
 def write_dataset(world: World, tasks: list[Task], outputs: Path) -> None:
-    """The files of a dataset, as the pipeline writes them."""
+    """Write the files of a dataset, as the pipeline writes them, into the folder `outputs`."""
     for folder in ("queries", "database", "policies", "tool_lists"):
         (outputs / folder).mkdir(parents=True)
     blueprint = world.blueprint
@@ -68,7 +69,7 @@ def write_dataset(world: World, tasks: list[Task], outputs: Path) -> None:
 
 
 def policy_of(world: World) -> str:
-    """Every rule under its tool, and as many general words as a policy has."""
+    """A policy of usual length: general words, and every rule under its tool."""
     parts = [
         f"# Working for {TITLE}\n",
         *["Say what the tools tell you, ask where you do not know, be kind. " * 16] * 8,
@@ -81,29 +82,29 @@ def policy_of(world: World) -> str:
 
 
 def golden_calls(world: World, caller: str | None, calls: list[GoldenCall]) -> Execution:
-    """The calls in a fresh session."""
+    """Execute the calls in a fresh session, in which `caller` is signed in."""
     with world.session(caller=caller) as session:
         return execute_golden(session, calls)
 
 
-def _task(world: World, number: int, patient: Patient, wish: VisitRequest, digest: str) -> Task:
+def _task(world: World, number: int, patient: Patient, request: VisitRequest, digest: str) -> Task:
     signed_in = number % 2 == 0
-    golden = wish.golden if signed_in else [_identify(patient), *map(_one_later, wish.golden)]
-    known = {"email": patient["email"], "date_of_birth": patient["date_of_birth"], **wish.facts}
+    golden = request.golden if signed_in else [_identify(patient), *map(_one_later, request.golden)]
+    known = {"email": patient["email"], "date_of_birth": patient["date_of_birth"], **request.facts}
     execution = golden_calls(world, patient["patient_id"] if signed_in else None, golden)
     assert all(step.ok for step in execution.calls), execution
-    told = [wish.told] if wish.told else []
+    told = [request.told] if request.told else []
     return a_task(
         id=f"{SERVER}-{number:08}",
         domains=[SERVER],
         world=SERVER,
         kind="do" if execution.changes else "inform",
         login="session" if signed_in else "conversation",
-        messages=[{"role": "user", "content": wish.says}],
-        user_system_prompt=f"You are {patient['full_name']}, and you are writing to {TITLE}. {wish.says}",
+        messages=[{"role": "user", "content": request.says}],
+        user_system_prompt=f"You are {patient['full_name']}, and you are writing to {TITLE}. {request.says}",
         persona={"name": patient["full_name"], "age": 40, "style": "brief", "patience": 5},
         scenario={
-            "goal": wish.says,
+            "goal": request.says,
             "reason": "I am planning my month.",
             "facts": [
                 {"id": f"fact.{name}", "text": f"The {name} is {value}.", "value": value, "tell": "asked"}
@@ -124,7 +125,7 @@ def _task(world: World, number: int, patient: Patient, wish: VisitRequest, diges
             "communicate": told,
             "reward_basis": ["state", *(["communicate"] if told else []), "policy"],
         },
-        difficulty={"calls": len(golden), "writes": len(wish.golden), "domains": 1, "facts": len(known)},
+        difficulty={"calls": len(golden), "writes": len(request.golden), "domains": 1, "facts": len(known)},
     )
 
 
@@ -133,7 +134,7 @@ def _identify(patient: Patient) -> GoldenCall:
 
 
 def _one_later(call: GoldenCall) -> GoldenCall:
-    """The same call behind one more."""
+    """The same call with one more call before it."""
     moved = {
         name: f"call {int(source.split()[1]) + 1} {source.split()[2]}" if source.startswith("call ") else source
         for name, source in call.grounding.items()
@@ -142,7 +143,7 @@ def _one_later(call: GoldenCall) -> GoldenCall:
 
 
 def _call(tool: str, /, **arguments: tuple[Json, str]) -> GoldenCall:
-    """A golden call; each argument with its source."""
+    """A golden call; each argument is given with its source."""
     return GoldenCall(
         tool=tool,
         arguments={name: value for name, (value, _) in arguments.items()},
@@ -167,7 +168,7 @@ def _price(noun: str, cents: Json, rivals: set[Json]) -> FactToTell:
 
 
 def _books(world: World, patient: Patient, random: Random) -> VisitRequest | None:
-    """Another appointment, and what it costs."""
+    """Book an appointment and ask for its price."""
     free = _rows(world, patient, "find_slots")
     day = str(random.choice(free)["starts_at"])[:10]
     slots = _rows(world, patient, "find_slots", date=day)
@@ -178,12 +179,12 @@ def _books(world: World, patient: Patient, random: Random) -> VisitRequest | Non
         _call("book_appointment", slot_id=(slot["slot_id"], f"call 0 [{place}].slot_id")),
     ]
     says = f"Please book me in on {day} at {str(slot['starts_at'])[11:16]}, and tell me the price."
-    told = _price("price", slot["price_cents"], {one["price_cents"] for one in slots})
+    told = _price("price", slot["price_cents"], {other["price_cents"] for other in slots})
     return VisitRequest(says, {"time": str(slot["starts_at"])[11:16]}, golden, told)
 
 
 def _cancels(world: World, patient: Patient, random: Random) -> VisitRequest | None:
-    """An appointment so near that it costs a fee."""
+    """Cancel an appointment so soon before it that a fee is due; None if no fee is due."""
     row = _appointment(world, patient)
     golden = [
         _call("list_appointments", status=("scheduled", "user")),
@@ -203,7 +204,7 @@ def _cancels(world: World, patient: Patient, random: Random) -> VisitRequest | N
 
 
 def _moves(world: World, patient: Patient, random: Random) -> VisitRequest | None:
-    """An appointment on another day."""
+    """Move an appointment to another slot."""
     row = _appointment(world, patient)
     free = _rows(world, patient, "find_slots")
     place = random.randrange(len(free))
@@ -221,7 +222,7 @@ def _moves(world: World, patient: Patient, random: Random) -> VisitRequest | Non
 
 
 def _asks(world: World, patient: Patient, random: Random) -> VisitRequest | None:
-    """What a treatment costs, and a refill."""
+    """Ask for the price of a treatment, and request a refill."""
     area = random.choice(AREAS)
     treatments = _rows(world, patient, "list_treatments", area=area)
     treatment = random.choice(treatments)
@@ -234,12 +235,12 @@ def _asks(world: World, patient: Patient, random: Random) -> VisitRequest | None
     )
     golden = [_call("list_treatments", area=(area, "user")), _call("list_prescriptions"), refill]
     says = f"What is the price of {treatment['treatment_name']}? And send me my {prescription['medicine']} by post."
-    told = _price("price", treatment["price_cents"], {one["price_cents"] for one in treatments})
+    told = _price("price", treatment["price_cents"], {other["price_cents"] for other in treatments})
     return VisitRequest(says, {"area": area}, golden, told)
 
 
 def _pays_and_cancels(world: World, patient: Patient, random: Random) -> VisitRequest | None:
-    """A fee is paid, and an appointment far ahead given up: two writes."""
+    """Pay a fee and cancel an appointment far ahead: two writes. None if the appointment is too near."""
     rows, fees = _rows(world, patient, "list_appointments"), _rows(world, patient, "list_fees")
     at = next(at for at, row in enumerate(rows) if row["status"] == "scheduled")
     place = next(place for place, fee in enumerate(fees) if not fee["is_paid"])

@@ -1,8 +1,8 @@
-"""How fast trajectories are evaluated, where the time goes, and what 100,000 of them hold in memory.
+"""Measures how fast trajectories are evaluated, how the time is spent, and how much memory the program needs.
 
 Run it from the repository's root: `python -m bench.evaluator`. It makes a world of 10 tables with 300 rows each, 50
-tasks and 450 conversations; the whole program evaluates those again and again under other ids. Prints one JSON
-document; README.md beside this file says how to read it.
+tasks and 450 conversations; the whole program evaluates copies of these under other ids. It prints one JSON document;
+README.md beside this file explains it.
 """
 
 import argparse
@@ -29,18 +29,23 @@ from skillweave.world.dataset import Dataset
 ROOT = Path(__file__).resolve().parent.parent
 SEED = 7
 SMALL = 10_000
-"""Trajectories of the smaller run, whose memory is compared."""
+"""Trajectories of the smaller run, for a comparison of memory."""
 MOST_IN_PROCESS = 450
-"""Trajectories that are evaluated in this process."""
+"""The most trajectories that are evaluated in this process."""
 LOOK_EVERY_S = 0.25
+"""Seconds between two samples of memory."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure in this process, then the whole program."""
+    """Measure in this process, then measure the whole program, and print the figures."""
     parser = argparse.ArgumentParser(description="Measure the evaluator.")
-    parser.add_argument("--trajectories", type=int, default=20_000, help="of the whole program; 0: leave it out")
-    parser.add_argument("--short-lines", action="store_true", help="without system prompt and tools: a third of them")
-    parser.add_argument("--outputs", type=Path, help="measure this dataset in this process, and no program ...")
+    parser.add_argument(
+        "--trajectories", type=int, default=20_000, help="trajectories for the whole program; 0 leaves it out"
+    )
+    parser.add_argument(
+        "--short-lines", action="store_true", help="leave out system prompt and tools: a third of the size"
+    )
+    parser.add_argument("--outputs", type=Path, help="measure only this dataset, in this process ...")
     parser.add_argument("--rollouts", type=Path, help="... with these rollouts")
     given = parser.parse_args(arguments)
     report: dict[str, Any] = {
@@ -53,24 +58,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report |= _in_process(Bench(given.outputs, given.rollouts, MOST_IN_PROCESS))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            report |= _made(Path(folder), given.trajectories, short=given.short_lines)
+            report |= _measured(Path(folder), given.trajectories, short=given.short_lines)
     print(json.dumps(report, indent=1))
 
 
-def _made(folder: Path, trajectories: int, *, short: bool) -> dict[str, Any]:
-    """What is measured of the world that is made."""
+def _measured(folder: Path, trajectories: int, *, short: bool) -> dict[str, Any]:
+    """Make the world and its conversations, and measure them."""
     outputs, lines = _dataset(folder, short=short)
     few = folder / "few"
     _write(few, lines, len(lines))
-    found = {"bytes_by_line": sum(map(len, lines)) // len(lines), **_in_process(Bench(outputs, few, len(lines)))}
+    figures = {"bytes_by_line": sum(map(len, lines)) // len(lines), **_in_process(Bench(outputs, few, len(lines)))}
     sizes = sorted({min(SMALL, trajectories), trajectories}) if trajectories else []
-    if sizes and shutil.disk_usage(folder).free < 2 * trajectories * found["bytes_by_line"]:
+    if sizes and shutil.disk_usage(folder).free < 2 * trajectories * figures["bytes_by_line"]:
         raise SystemExit(f"no room in {folder} for {trajectories} trajectories; give fewer, or --short-lines")
     runs = []
     for size in sizes:
         _write(folder / "rollouts", lines, size)
         runs += [_run(folder, outputs, size, workers) for workers in (1, 2)]
-    return {**found, "program": runs}
+    return {**figures, "program": runs}
 
 
 def _in_process(bench: Bench) -> dict[str, Any]:
@@ -82,12 +87,12 @@ def _in_process(bench: Bench) -> dict[str, Any]:
 
 
 def _dataset(folder: Path, *, short: bool) -> tuple[Path, list[bytes]]:
-    """The dataset's folder, and a line for each conversation."""
+    """Write the dataset; its folder, and a line for each conversation."""
     outputs, world = folder / "outputs", practice(SEED)
     tasks = visits(world, SEED)
     write_dataset(world, tasks, outputs)
-    found = conversations(world, tasks, Dataset(outputs).digest)
-    return outputs, [_line(record, short=short) for record in found]
+    records = conversations(world, tasks, Dataset(outputs).digest)
+    return outputs, [_line(record, short=short) for record in records]
 
 
 def _line(record: TrajectoryRecord, *, short: bool) -> bytes:
@@ -96,7 +101,7 @@ def _line(record: TrajectoryRecord, *, short: bool) -> bytes:
 
 
 def _write(folder: Path, lines: Sequence[bytes], size: int) -> None:
-    """So many trajectories, the lines over and over; each time round they are trials further on."""
+    """Write `size` trajectories. The lines repeat, and each repetition has higher trial numbers."""
     folder.mkdir(exist_ok=True)
     with (folder / "practice.jsonl").open("wb") as stream:
         stream.writelines(_renamed(lines, size))
@@ -112,7 +117,7 @@ def _renamed(lines: Sequence[bytes], size: int) -> Iterator[bytes]:
 
 
 def _run(folder: Path, outputs: Path, size: int, workers: int) -> dict[str, Any]:
-    """The whole program, from an empty folder of results."""
+    """Run the whole program with an empty folder of results; its figures."""
     output = folder / "evaluation" / "results.jsonl"
     shutil.rmtree(output.parent, ignore_errors=True)
     command = [sys.executable, "-m", "evaluator.run_evaluation", "-q", "--mode", "all", "--max-workers", str(workers)]

@@ -1,7 +1,7 @@
-"""Joining domains: how many combinations are considered, pruned and kept, and what 400 of them take.
+"""Measures how domains are joined: how many combinations are considered, pruned and kept, and how long 400 take.
 
-Prints one JSON document; README.md beside this file says how to read it. The single worlds are made first, outside of
-the clock; then steps s10 to s12 run over every domain that the offline author knows.
+It prints one JSON document; README.md beside this file explains it. The single worlds are made first, which is not
+timed. Then steps s10 to s12 run over every domain that the offline author knows.
 """
 
 import argparse
@@ -18,15 +18,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = ("s10_domain_combos_selection", "s11_trajectory_fusion", "s12_database_fusion")
 DOMAINS = 16
+"""Number of domains to make, which is all that the offline author knows."""
 Record = dict[str, Any]
 """An item's record, as the manifest holds it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0 unless the single worlds could not be made, or no combination was kept."""
+    """Measure and print the figures. The exit status is 1 if single worlds failed or no combination was kept."""
     parser = argparse.ArgumentParser(description="Measure the joining of domains.")
-    parser.add_argument("--combinations", type=int, default=400, help="how many to choose")
-    parser.add_argument("--largest", type=int, default=5, help="domains of one combination, at most")
+    parser.add_argument("--combinations", type=int, default=400, help="number of combinations to choose")
+    parser.add_argument("--largest", type=int, default=5, help="the most domains of one combination")
     parser.add_argument("--workers", type=int, default=2, help="items at once")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
@@ -35,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"steps.s01_domain_expansion.target_domains={DOMAINS}",
             f"steps.s10_domain_combos_selection.cross_domain_combinations={given.combinations}",
             f"steps.s10_domain_combos_selection.max_domains_per_combo={given.largest}",
-            # Whatever is left over, the bench measures it.
+            # Measure all items, however many are rejected.
             *(f"steps.{step}.max_rejected=1" for step in STEPS),
         ]
         command = [sys.executable, "-m", "synth", "run", "--config", str(ROOT / "config.yaml")]
         command += ["--outputs-dir", str(outputs), "--workers", str(given.workers)]
-        command += [part for each in settings for part in ("--set", each)]
+        command += [part for setting in settings for part in ("--set", setting)]
         if _run([*command, "--until", "s08"])[1]:
             return 1
         seconds, _ = _run([*command, "--from", "s10", "--until", "s12"])
@@ -86,7 +87,7 @@ def _sum(items: Sequence[Record], figure: str) -> int:
 
 
 def _rejected(items: Sequence[Record], reason: str) -> int:
-    return sum(count for item in items for told, count in item.get("rejected", {}).items() if told.startswith(reason))
+    return sum(count for item in items for text, count in item.get("rejected", {}).items() if text.startswith(reason))
 
 
 def _step(name: str, items: Sequence[Record]) -> Record:

@@ -1,7 +1,7 @@
-"""The default run on an empty outputs folder, then once more with nothing left to do: seconds and peak memory.
+"""Measures seconds and peak memory of the default run on an empty folder, and of a second run with nothing to do.
 
-Prints one JSON document; README.md beside this file says how to read it. Memory is what all processes of the run hold
-together (PSS), looked at twice a second; it is null where the platform does not tell it.
+It prints one JSON document; README.md beside this file explains it. Memory is that of all processes of the run together
+(PSS), sampled twice a second; it is null if the platform does not tell it.
 """
 
 import argparse
@@ -20,44 +20,46 @@ from bench._endpoint import held, megabytes
 
 ROOT = Path(__file__).resolve().parent.parent
 LOOK_EVERY_S = 0.5
+"""Seconds between two samples."""
 Record = dict[str, Any]
 """An item's record, as the manifest holds it."""
 
 
 @dataclass
 class RunMonitor:
-    """What was seen of a run while it went on."""
+    """Samples of a run while it is going on."""
 
     journal: Path
+    """The journal of the run's manifest."""
     memory: list[tuple[float, int]] = field(default_factory=list)
-    """Moment and bytes."""
+    """Time and bytes of each sample."""
     ended: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Step and key of an item -> the moment when its record was first seen."""
+    """Step and key of an item -> the time when its record was first seen."""
 
     def look(self, process: int) -> None:
-        """Take a sample."""
+        """Take a sample of a process and all its descendants."""
         now = time.monotonic()
-        now_held = held(process)
-        if now_held:
-            self.memory.append((now, now_held))
+        size = held(process)
+        if size:
+            self.memory.append((now, size))
         for record in _items_in(self.journal):
             self.ended.setdefault((record["step"], record["key"]), now)
 
     def peak(self, begin: float, end: float) -> int:
-        """The most that was held between two moments."""
+        """The most bytes between two times; 0 without a sample."""
         return max((size for moment, size in self.memory if begin <= moment <= end), default=0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: that of the run."""
+    """Measure and print the figures. The exit status is that of the first run."""
     parser = argparse.ArgumentParser(description="Measure the pipeline.")
-    parser.add_argument("--config", type=Path, default=ROOT / "config.yaml", help="the run to measure")
-    parser.add_argument("--set", action="append", default=[], help="handed on to the run; repeats")
+    parser.add_argument("--config", type=Path, default=ROOT / "config.yaml", help="the configuration to measure")
+    parser.add_argument("--set", action="append", default=[], help="passed on to the run; repeats")
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         outputs = Path(folder) / "outputs"
         command = [sys.executable, "-m", "synth", "run", "--config", str(given.config), "--outputs-dir", str(outputs)]
-        command += [part for each in given.set for part in ("--set", each)]
+        command += [part for setting in given.set for part in ("--set", setting)]
         first, watch, status = _measured(command, outputs)
         again, _, _ = _measured(command, outputs)
         manifest = outputs / "manifest.json"

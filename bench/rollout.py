@@ -1,8 +1,8 @@
-"""How close rollouts come to what their endpoint allows, and what a conversation costs. Prints one JSON document.
+"""Measures how close rollouts come to the limit of their endpoint, and the cost of a conversation.
 
 Run it from the repository's root: `python -m bench.rollout`. The endpoint is a process on the loopback that answers
-each request after one second, and refuses more than 256 at once; conversations are held in the small clinic of the
-tests, through the official SDK. README.md beside this file says how to read the figures.
+each request after one second and refuses more than 256 at once. Conversations are held in the small clinic of the
+tests, through the official SDK. The benchmark prints one JSON document; README.md beside this file explains it.
 """
 
 import argparse
@@ -34,11 +34,13 @@ from skillweave.world.world import World
 from tests.world.clinic import a_world
 
 SLOTS = 256
+"""The most requests at once."""
 MOST_TURNS = 6
+"""The most questions of a user."""
 
 
 class ClinicRuntime:
-    """A session, and a user who has a number of things to ask."""
+    """A session, and a user who asks a given number of questions."""
 
     def __init__(self, world: World, turns: int) -> None:
         self._held = HeldContract(world.session(caller="PAT-0001"))
@@ -46,26 +48,26 @@ class ClinicRuntime:
 
     @property
     def tools(self) -> list[Definition]:
-        """The clinic's."""
+        """The clinic's tools."""
         return self._held.tools
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """In process."""
+        """Call a tool in this process."""
         return await self._held.call(tool, arguments)
 
     async def respond(self, messages: Sequence[Message]) -> Response:
-        """The next thing, or the end."""
+        """The user's next question, or the end."""
         self._turns -= 1
         text = "And the week after?" if self._turns else "Thank you, that is all. ###STOP###"
         return Response(Message(role="user", content=text), None if self._turns else "user_stop")
 
     async def close(self) -> None:
-        """Give the session up."""
+        """Close the session."""
         await self._held.close()
 
 
 class ClinicTask(RolloutTask):
-    """Between one and six questions, three requests each."""
+    """A conversation of one to six questions, each of which takes three requests."""
 
     def __init__(self, world: World, number: int) -> None:
         self.id = f"clinic-{number}"
@@ -73,23 +75,23 @@ class ClinicTask(RolloutTask):
         self._turns = Random(number).randint(1, MOST_TURNS)
 
     async def initialize_runtime(self) -> ClinicRuntime:
-        """A fresh session."""
+        """Open a fresh session."""
         return ClinicRuntime(self._world, self._turns)
 
     def get_instruction(self, runtime: Runtime) -> list[Message]:
-        """A system prompt of ordinary length, and a question."""
+        """A system prompt of usual length, and a question."""
         system = "You are the assistant of a clinic. Follow the policy.\n\n" + "Rules are rules. " * 400
         return [Message(role="system", content=system), Message(role="user", content="When can I come?")]
 
     async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore:
-        """Whether it came to its end."""
+        """Pass if the user ended the conversation."""
         passed = outcome.stop_reason == "user_stop"
         return RolloutScore(passed=passed, reward=float(passed))
 
 
 @dataclass
 class RolloutMonitor:
-    """When conversations ended, and how many requests there had been."""
+    """Records when conversations end, and the number of requests until then."""
 
     total: int
     ledger: Ledger
@@ -103,7 +105,7 @@ class RolloutMonitor:
         self.begun = time.perf_counter()
 
     def ended(self, record: TrajectoryRecord) -> None:
-        """Count one."""
+        """Count a finished conversation."""
         self.left -= 1
         self.stops[record.stop_reason] = self.stops.get(record.stop_reason, 0) + 1
         # The first request was made before the clock was started.
@@ -114,7 +116,7 @@ class RolloutMonitor:
 
 @contextmanager
 def endpoint(latency: float) -> Iterator[int]:
-    """The port of an endpoint that runs meanwhile."""
+    """Run an endpoint; its port."""
     command = [sys.executable, "-m", "bench._endpoint", str(latency), str(SLOTS)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
@@ -127,10 +129,10 @@ def endpoint(latency: float) -> Iterator[int]:
 
 
 async def held(world: World, port: int, conversations: int, ledger: Ledger) -> RolloutMonitor:
-    """Hold so many conversations; what was seen of them."""
+    """Hold conversations against the endpoint; the monitor that watched them."""
     spec = AuthorSpec(provider="openai", model="bench", base_url=f"http://127.0.0.1:{port}/v1", max_retries=0)
     backend = connect(spec, ledger=ledger, limiter=EndpointLimiter("test", SharedSemaphore(SLOTS)))
-    # Connected, as a run is before it begins; the SDK takes a second to load.
+    # Connect first, because the SDK takes a second to load.
     await backend.complete(Request(messages=(Message(role="user", content="Hello."),)))
     dispatcher = PipelinedDispatcher(Width(8, conversations, 8))
     runner = AgentRunner(RolloutSettings(backend=backend), dispatcher)
@@ -141,7 +143,7 @@ async def held(world: World, port: int, conversations: int, ledger: Ledger) -> R
 
 
 def measured(latency: float, conversations: int) -> dict[str, object]:
-    """One run's figures."""
+    """Hold conversations against an endpoint of a latency in seconds; the figures."""
     world, ledger = a_world(), Ledger()
     with endpoint(latency) as port:
         cpu, begun = time.process_time(), time.perf_counter()
@@ -150,7 +152,7 @@ def measured(latency: float, conversations: int) -> dict[str, object]:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/stats", timeout=10) as answer:
             stats = json.load(answer)
     requests = ledger.total().requests - 1
-    found: dict[str, object] = {
+    figures: dict[str, object] = {
         "conversations": conversations,
         "latency_s": latency,
         "slots": SLOTS,
@@ -164,14 +166,14 @@ def measured(latency: float, conversations: int) -> dict[str, object]:
     }
     if latency and watch.few_left_at:
         ideal = watch.requests_then * latency / SLOTS
-        found["seconds_until_fewer_left_than_slots"] = round(watch.few_left_at, 2)
-        found["share_of_ideal_until_then"] = round(ideal / watch.few_left_at, 4)
-        found["share_of_ideal_over_all"] = round(requests * latency / SLOTS / seconds, 4)
-    return found
+        figures["seconds_until_fewer_left_than_slots"] = round(watch.few_left_at, 2)
+        figures["share_of_ideal_until_then"] = round(ideal / watch.few_left_at, 4)
+        figures["share_of_ideal_over_all"] = round(requests * latency / SLOTS / seconds, 4)
+    return figures
 
 
 def main() -> None:
-    """Measure with a latency of one second, and with none."""
+    """Measure with a latency of one second and without latency, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--conversations", type=int, default=1000)
     options = parser.parse_args()
@@ -179,8 +181,8 @@ def main() -> None:
         "with_latency": measured(1.0, options.conversations),
         "without_latency": measured(0.0, options.conversations),
     }
-    found = {"benchmark": "rollout", "python": platform.python_version(), "cores": os.cpu_count(), "results": results}
-    print(json.dumps(found, indent=2))
+    report = {"benchmark": "rollout", "python": platform.python_version(), "cores": os.cpu_count(), "results": results}
+    print(json.dumps(report, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""How fast worlds are: sessions, calls, differences, replays. Prints one JSON document.
+"""Measures the speed of worlds: sessions, calls, differences and replays.
 
-Run it from the repository's root: `python -m bench.world`. It measures the small clinic of the tests.
+Run it from the repository's root: `python -m bench.world`. It measures the small clinic of the tests and prints one
+JSON document.
 """
 
 import json
@@ -17,6 +18,7 @@ from skillweave.world.replay import replay_in
 from tests.world.clinic import a_blueprint, a_world
 
 ROUNDS = 2000
+"""Runs of each operation; the median counts."""
 BOOK = GoldenCall(tool="book_appointment", arguments={"slot_id": "SLO-0004"})
 CANCEL = GoldenCall(
     tool="cancel_appointment",
@@ -27,7 +29,7 @@ GOLDEN = [BOOK, CANCEL, GoldenCall(tool="list_fees", arguments={})]
 
 
 def microseconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
-    """The median time of one run."""
+    """The median microseconds of one run."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -37,7 +39,7 @@ def microseconds(run: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def measured() -> dict[str, float]:
-    """Median microseconds of each thing."""
+    """Median microseconds of each operation."""
     world, blueprint = a_world(), a_blueprint()
 
     def open_and_close() -> None:
@@ -47,7 +49,7 @@ def measured() -> dict[str, float]:
         with world.session(caller="PAT-0001") as session:
             replay_in(session, GOLDEN)
 
-    found = {"open_session": microseconds(open_and_close), "replay_three_calls": microseconds(replay_golden)}
+    medians = {"open_session": microseconds(open_and_close), "replay_three_calls": microseconds(replay_golden)}
     with world.session(caller="PAT-0001") as session:
         mark = session.mark()
 
@@ -55,18 +57,20 @@ def measured() -> dict[str, float]:
             session.call(BOOK.tool, BOOK.arguments)
             session.undo(mark)
 
-        found["read_call"] = microseconds(lambda: session.call("find_slots", {}))
-        found["refused_call"] = microseconds(lambda: session.call("cancel_appointment", {"appointment_id": "APT-0002"}))
-        found["write_call_and_undo"] = microseconds(write_and_undo)
+        medians["read_call"] = microseconds(lambda: session.call("find_slots", {}))
+        medians["refused_call"] = microseconds(
+            lambda: session.call("cancel_appointment", {"appointment_id": "APT-0002"})
+        )
+        medians["write_call_and_undo"] = microseconds(write_and_undo)
         session.undo(mark)
         for call in GOLDEN[:1]:
             session.call(call.tool, call.arguments)
-        found["diff_of_three_rows"] = microseconds(session.diff)
+        medians["diff_of_three_rows"] = microseconds(session.diff)
         changes = session.diff()
-        found["canonical_of_three_rows"] = microseconds(lambda: canonical(changes, session.minted))
-    found["make_world"] = microseconds(a_world, 50)
-    found["check_contract"] = microseconds(lambda: problems(blueprint), 10)
-    return found
+        medians["canonical_of_three_rows"] = microseconds(lambda: canonical(changes, session.minted))
+    medians["make_world"] = microseconds(a_world, 50)
+    medians["check_contract"] = microseconds(lambda: problems(blueprint), 10)
+    return medians
 
 
 if __name__ == "__main__":

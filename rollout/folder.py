@@ -130,8 +130,8 @@ class RolloutFolder:
             _refuse_change(self._run(), run, self.store.root)
         elif any(self._files()):
             raise ConfigError(
-                f"rollouts folder {str(self.store.root)!r} holds trajectories and no {RUN}, so nobody knows whose; "
-                "give another one with --rollouts-dir"
+                f"rollouts folder {str(self.store.root)!r} holds trajectories but no {RUN}, so their run is unknown; "
+                "give another folder with --rollouts-dir"
             )
         self.store.write(RUN, _pretty(run))
 
@@ -184,7 +184,7 @@ class RolloutFolder:
         except ValueError as error:
             raise ArtifactError(f"{RUN} of {str(self.store.root)!r} is not JSON: {error}") from error
         if not isinstance(run, dict):
-            raise ArtifactError(f"{RUN} of {str(self.store.root)!r} is no object; give another --rollouts-dir")
+            raise ArtifactError(f"{RUN} of {str(self.store.root)!r} is not a JSON object; give another --rollouts-dir")
         return run
 
 

@@ -86,7 +86,7 @@ def show_report(
     if len(held.torn) > MOST:
         print(f"and {len(held.torn) - MOST} more torn lines, which count for nothing")
     if not asked:
-        print(f"nothing to do: all trajectories asked for are in {options.rollouts}, {len(held.done)} in all")
+        print(f"nothing to do: {options.rollouts} holds all requested trajectories, {len(held.done)} in all")
     else:
         _show_tally(config, tally)
     for place in tally.unreadable[:MOST]:
@@ -98,7 +98,7 @@ def show_report(
             file=sys.stderr,
         )
     if config.rollout.record_tokens and tally.done and not tally.tokens_kept:
-        print("warning: rollout.record_tokens is set, and the endpoint gave no tokens", file=sys.stderr)
+        print("warning: rollout.record_tokens is set, but the endpoint returned no tokens", file=sys.stderr)
     if spent is not None:
         print(f"stopped: {one_line(str(spent))}", file=sys.stderr)
     left = asked - tally.done + tally.owed

@@ -1,1 +1,1 @@
-"""Scripted agents, and the user that understands them. Neither needs a model, and neither is made for one."""
+"""Scripted agents, and the user that understands them. Neither needs a model, and neither can talk with one."""

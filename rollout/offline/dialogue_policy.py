@@ -117,7 +117,7 @@ class DialogueState:
         self.carried_out: list[int] = []
         """Positions of the writes that succeeded, or that the agent believes to have succeeded."""
         self.refused: set[int] = set()
-        """Positions of the calls that the user refused."""
+        """Positions of the calls that the user did not agree to."""
         self.agreed: set[int] = set()
         """Positions of the calls that the user agreed to."""
         self.complaint: str | None = None

@@ -201,7 +201,7 @@ class Script:
         return [fact for fact in self.known if fact.tell == "asked" and fact.value is not None and fact not in sign_in]
 
     def pairs(self, call: PlannedCall, results: Mapping[int, Json]) -> dict[str, Fact]:
-        """The user's facts about a call, by label: those of its arguments and of the rows that these identify."""
+        """Label -> fact, for the user's facts about a call's arguments and about the rows that these identify."""
         rows = [_row(source, results) for source in call.grounding.values()]
         others = {name for other in self.calls for name in (other.tool, other.plain)} - {call.tool, call.plain}
         about: dict[str, Fact] = {}

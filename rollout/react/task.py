@@ -1,6 +1,6 @@
-"""GeneralReactTask: a question, tools where it needs some, and a checker. Nobody plays a user.
+"""GeneralReactTask: a question with optional tools and a checker, without a user.
 
-The agent's first words without a call are its final answer. It is held by any agent, whatever form its calls have.
+The agent's first words without a call are its final answer. Any agent can do these tasks, in any form of calls.
 """
 
 import importlib
@@ -21,7 +21,7 @@ PROMPT = "Answer the question. Use tools where they help. When you know the answ
 
 
 class ReactRuntime:
-    """Calls of Python functions."""
+    """Calls Python functions as tools."""
 
     def __init__(self, tools: Sequence[FunctionTool], max_calls: int | None) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -30,30 +30,30 @@ class ReactRuntime:
 
     @property
     def tools(self) -> list[Definition]:
-        """What the agent may call."""
+        """The tools that the agent may call."""
         return [tool.definition for tool in self._tools.values()]
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """Carry out a call."""
+        """Call a tool. An unknown tool is answered with an error."""
         self._calls += 1
-        found = self._tools.get(tool)
-        if found is None:
+        function = self._tools.get(tool)
+        if function is None:
             offered = ", ".join(self._tools) or "none"
             answer = fault("unknown_tool", f"There is no tool {tool!r}; there are: {offered}.")
         else:
-            answer = await found.call(arguments)
+            answer = await function.call(arguments)
         return answer._replace(ends="max_calls") if self._max_calls == self._calls else answer
 
     async def respond(self, messages: Sequence[Message]) -> Response:
-        """Words end it."""
+        """End the conversation: the agent's words are its final answer."""
         return Response(ends="agent_stop")
 
     async def close(self) -> None:
-        """There is nothing to give up."""
+        """Do nothing; there is nothing to release."""
 
 
 class GeneralReactTask(RolloutTask):
-    """One question in one trial."""
+    """One question, in one trial."""
 
     def __init__(
         self,
@@ -65,7 +65,19 @@ class GeneralReactTask(RolloutTask):
         prompt: str = PROMPT,
         max_calls: int | None = None,
     ) -> None:
-        """`check` is a checker or the expected answer; `max_calls` ends it before the run's own limit does."""
+        """Create a task.
+
+        Args:
+            id: Unique in its source.
+            question: The user's message.
+            check: A checker, or the expected answer.
+            tools: Functions that the agent may call.
+            prompt: The system prompt.
+            max_calls: A limit of calls below the run's own limit; None for no further limit.
+
+        Raises:
+            ConfigError: `max_calls` is less than 1, or a function is not usable as a tool.
+        """
         if max_calls is not None and max_calls < 1:
             raise ConfigError(f"task {id!r}: max_calls is {max_calls}; give at least 1, or None")
         self.id = id
@@ -78,15 +90,15 @@ class GeneralReactTask(RolloutTask):
         self.digest = digest_json([question, check if isinstance(check, str) else None, definitions, prompt])
 
     async def initialize_runtime(self) -> ReactRuntime:
-        """The tools."""
+        """Create a runtime that calls the tools."""
         return ReactRuntime(self._tools, self._max_calls)
 
     def get_instruction(self, runtime: Runtime) -> list[Message]:
-        """The prompt, and the question in the user's place."""
+        """The system prompt, and the question as the user's message."""
         return [Message(role="system", content=self._prompt), Message(role="user", content=self.question)]
 
     async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore:
-        """What the checker says of the final answer; 0 without one."""
+        """Score the final answer with the checker; 0 without a final answer."""
         last = outcome.messages[-1]
         answer = last.content if outcome.stop_reason == "agent_stop" and last.role == "assistant" else None
         reward = 0.0 if answer is None else reward_of(self._check, answer)
@@ -94,21 +106,30 @@ class GeneralReactTask(RolloutTask):
 
 
 class QuestionLine(Record):
-    """A line of a file of questions."""
+    """A line of a question file."""
 
     id: str = Field(min_length=1)
     question: str = Field(min_length=1)
     answer: str
-    """The expected one."""
+    """The expected answer."""
     check: str = "answer"
-    """How it is compared; one of `CHECKERS`."""
+    """How answers are compared; one of `CHECKERS`."""
 
 
 class ReactTasks:
-    """The questions of a JSONL file. Kept in memory are where they are, no more."""
+    """The questions of a JSONL file. Only their places in the file are kept in memory."""
 
     def __init__(self, path: Path, tools: Sequence[FunctionTool | Function] = ()) -> None:
-        """`tools` are those of all questions. ArtifactError where the file or a line cannot be read."""
+        """Index a file of questions.
+
+        Args:
+            path: The JSONL file.
+            tools: The tools of all questions.
+
+        Raises:
+            ArtifactError: The file or a line cannot be read.
+            ConfigError: A function is not usable as a tool.
+        """
         self._path = path
         self._tools = _tools(tools)
         self._places = _places(path)
@@ -117,30 +138,39 @@ class ReactTasks:
 
     @property
     def digest(self) -> str:
-        """Of the file and the tools' definitions."""
+        """Digest of the file and the tools' definitions."""
         return self._digest
 
     def ids(self) -> list[str]:
-        """Ids, in the order of the file."""
+        """Ids of all questions, in the order of the file."""
         return list(self._places)
 
     def task(self, id: str, trial: int) -> GeneralReactTask:
-        """That question. ConfigError where there is none."""
+        """The task of a question; all trials are equal.
+
+        Raises:
+            ConfigError: There is no question of that id.
+        """
         if id not in self._places:
             raise ConfigError(f"no question {id!r} in {str(self._path)!r}")
         with self._path.open("rb") as file:
             file.seek(self._places[id])
-            found = _question(file.readline(), f"{str(self._path)!r}, question {id!r}")
-        task = GeneralReactTask(id, found.question, CHECKERS[found.check](found.answer), tools=self._tools)
-        task.digest = digest_json([task.digest, found.answer, found.check])
+            line = _question(file.readline(), f"{str(self._path)!r}, question {id!r}")
+        task = GeneralReactTask(id, line.question, CHECKERS[line.check](line.answer), tools=self._tools)
+        task.digest = digest_json([task.digest, line.answer, line.check])
         return task
 
     async def close(self) -> None:
-        """There is nothing to give up."""
+        """Do nothing; there is nothing to release."""
 
 
 def react_tasks(context: SourceContext) -> ReactTasks:
-    """The source as a run makes it, of `rollout.parts.options`: `{questions: FILE, tools: [module:function, ...]}`."""
+    """Create the source from `rollout.parts.options`: `{questions: FILE, tools: [module:function, ...]}`.
+
+    Raises:
+        ConfigError: The options are wrong, or a tool cannot be loaded.
+        ArtifactError: The file or a line cannot be read.
+    """
     options = context.options
     path, tools = options.get("questions"), options.get("tools", [])
     unknown = sorted(options.keys() - {"questions", "tools"})
@@ -152,49 +182,49 @@ def react_tasks(context: SourceContext) -> ReactTasks:
     return ReactTasks(Path(path), [_function(name) for name in tools])
 
 
-def _tools(given: Sequence[FunctionTool | Function]) -> list[FunctionTool]:
-    return [tool if isinstance(tool, FunctionTool) else FunctionTool(tool) for tool in given]
+def _tools(tools: Sequence[FunctionTool | Function]) -> list[FunctionTool]:
+    return [tool if isinstance(tool, FunctionTool) else FunctionTool(tool) for tool in tools]
 
 
 def _function(name: object) -> Function:
     module, _, attribute = str(name).partition(":")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        value = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"tool {name!r} of rollout.parts.options cannot be loaded: {error}") from error
-    if not callable(found):
-        raise ConfigError(f"tool {name!r} of rollout.parts.options is no function; give module:function")
-    function: Function = found
+    if not callable(value):
+        raise ConfigError(f"tool {name!r} of rollout.parts.options is not a function; give module:function")
+    function: Function = value
     return function
 
 
 def _places(path: Path) -> dict[str, int]:
-    """Where each question's line begins."""
-    found: dict[str, int] = {}
+    """Id of each question -> the byte at which its line begins."""
+    places: dict[str, int] = {}
     place = 0
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     id = _question(line, f"{str(path)!r}, line {number}").id
-                    if id in found:
+                    if id in places:
                         raise ArtifactError(f"{str(path)!r}, line {number}: id {id!r} stands twice; ids are unique")
-                    found[id] = place
+                    places[id] = place
                 place += len(line)
     except OSError as error:
         raise ArtifactError(f"questions {str(path)!r} cannot be read: {error.strerror}") from error
-    return found
+    return places
 
 
 def _question(line: bytes, place: str) -> QuestionLine:
     try:
-        found = QuestionLine.model_validate_json(line)
+        question = QuestionLine.model_validate_json(line)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or "line"
         raise ArtifactError(
             f"{place}: {field}: {first['msg']}; a line is {{id, question, answer}}, and may have check"
         ) from error
-    if found.check not in CHECKERS:
-        raise ArtifactError(f"{place}: unknown check {found.check!r}; known are {', '.join(CHECKERS)}")
-    return found
+    if question.check not in CHECKERS:
+        raise ArtifactError(f"{place}: unknown check {question.check!r}; known are {', '.join(CHECKERS)}")
+    return question

@@ -1,5 +1,6 @@
-"""Tools and answer checkers for tasks without worlds:
-Python functions with a JSON schema, and functions that compare an answer with the expected one.
+"""Tools and answer checkers for tasks without worlds.
+
+A tool is a Python function with a JSON schema. A checker is a function that compares an answer with the expected one.
 """
 
 import asyncio
@@ -17,34 +18,40 @@ from skillweave.base.errors import ConfigError
 from skillweave.schema.record import Json
 
 Checker = Callable[[str], bool | float]
+"""Answer -> reward: a bool, or a float from 0 to 1."""
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
 
 
 def exact(expected: str) -> Checker:
-    """The whole answer, apart from case, space, and punctuation around it."""
-    wanted = _normal(expected)
-    return lambda answer: _normal(answer) == wanted
+    """Check that the answer equals the expected one, apart from case, spaces, and punctuation around it."""
+    normal = _normal(expected)
+    return lambda answer: _normal(answer) == normal
 
 
 def contains(*expected: str) -> Checker:
-    """Each of these stands in the answer, as whole words, apart from case and space."""
-    wanted = [re.compile(rf"(?<!\w){re.escape(_normal(text))}(?!\w)") for text in expected]
-    return lambda answer: all(pattern.search(_normal(answer)) for pattern in wanted)
+    """Check that the answer contains each of the texts as whole words, apart from case and spaces."""
+    patterns = [re.compile(rf"(?<!\w){re.escape(_normal(text))}(?!\w)") for text in expected]
+    return lambda answer: all(pattern.search(_normal(answer)) for pattern in patterns)
 
 
 def number(expected: float, *, tolerance: float = 1e-6) -> Checker:
-    """The last number in the answer, up to `tolerance` relative to what is expected."""
+    """Check the last number in the answer.
+
+    Args:
+        expected: The expected number.
+        tolerance: The allowed difference, relative to the expected number, or absolute if that is below 1.
+    """
 
     def check(answer: str) -> bool:
-        found = numbers_in(answer)
-        return bool(found) and abs(found[-1] - expected) <= tolerance * max(1.0, abs(expected))
+        numbers = numbers_in(answer)
+        return bool(numbers) and abs(numbers[-1] - expected) <= tolerance * max(1.0, abs(expected))
 
     return check
 
 
 def expected_answer(expected: str) -> Checker:
-    """`number` where a number is expected, otherwise `exact`."""
+    """`number` if the expected answer is a number, otherwise `exact`."""
     return number(numbers_in(expected)[0]) if _NUMBER.fullmatch(expected.strip()) else exact(expected)
 
 
@@ -54,27 +61,33 @@ CHECKERS: dict[str, Callable[[str], Checker]] = {
     "contains": contains,
     "number": lambda text: number(_number(text)),
 }
-"""By name, each from the expected answer."""
+"""Name of a check -> function that makes a checker from the expected answer."""
 
 
 def numbers_in(text: str) -> list[float]:
-    """Numbers in a text, in order; commas may group thousands."""
-    return [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
+    """The numbers in a text, in order. Commas may group thousands."""
+    return [float(digits.replace(",", "")) for digits in _NUMBER.findall(text)]
 
 
 def reward_of(checker: Checker, answer: str) -> float:
-    """What the checker says, from 0 to 1. ConfigError where it says something else."""
-    said = checker(answer)
-    if not isinstance(said, bool | int | float) or not 0 <= said <= 1:
-        raise ConfigError(f"the checker gave {said!r} for {answer[:80]!r}; it must give a bool, or a float from 0 to 1")
-    return float(said)
+    """The checker's reward for an answer, from 0 to 1.
+
+    Raises:
+        ConfigError: The checker returned anything else.
+    """
+    reward = checker(answer)
+    if not isinstance(reward, bool | int | float) or not 0 <= reward <= 1:
+        raise ConfigError(
+            f"the checker gave {reward!r} for {answer[:80]!r}; it must give a bool, or a float from 0 to 1"
+        )
+    return float(reward)
 
 
 def _number(text: str) -> float:
-    found = numbers_in(text)
-    if len(found) != 1:
+    numbers = numbers_in(text)
+    if len(numbers) != 1:
         raise ConfigError(f"the expected answer {text!r} is no number; give one, or another check")
-    return found[0]
+    return numbers[0]
 
 
 def _normal(text: str) -> str:
@@ -83,16 +96,25 @@ def _normal(text: str) -> str:
 
 Function = Callable[..., object]
 SHOWN = 5
-"""Faults of arguments that an answer names."""
+"""Wrong arguments that an error names."""
 
 
 class FunctionTool:
-    """Parameters and their schemas come from the signature, the description from the docstring's first paragraph."""
+    """A Python function as a tool.
+
+    The parameters' schemas come from its signature, the description from the first paragraph of its docstring.
+    """
 
     def __init__(self, function: Function, definition: Definition | None = None, *, timeout_s: float = 60.0) -> None:
-        """`definition` in place of the one made from the function. ConfigError where none can be made.
+        """Make a tool of a function.
 
-        `timeout_s` is how long an async function may take.
+        Args:
+            function: The function, sync or async. Its result must be serializable as JSON.
+            definition: An OpenAI tool definition; None makes one from the signature.
+            timeout_s: Seconds that an async function may take.
+
+        Raises:
+            ConfigError: The function lacks a type hint, or the definition has no name.
         """
         self.function = function
         self._timeout = timeout_s
@@ -101,14 +123,20 @@ class FunctionTool:
         self.name = _name_in(self.definition)
 
     async def call(self, arguments: Mapping[str, Json]) -> Answer:
-        """What the function gives, as JSON. RolloutError where the function raises one."""
+        """Call the function. Wrong arguments and exceptions are answered with an error.
+
+        Returns:
+            The function's result as JSON, or an error.
+
+        Raises:
+            RolloutError: The function raised it, to end the trajectory.
+        """
         try:
-            given = self._read(arguments)
-            found = self.function(**given)
-            if isinstance(found, Awaitable):
+            result = self.function(**self._read(arguments))
+            if isinstance(result, Awaitable):
                 async with asyncio.timeout(self._timeout):
-                    found = await found
-            return Answer(json.dumps(to_jsonable_python(found), ensure_ascii=False))
+                    result = await result
+            return Answer(json.dumps(to_jsonable_python(result), ensure_ascii=False))
         except RolloutError:
             raise
         except ValidationError as error:
@@ -122,24 +150,24 @@ class FunctionTool:
         if self._arguments is None:
             inspect.signature(self.function).bind(**arguments)
             return dict(arguments)
-        read = self._arguments.model_validate(dict(arguments))
-        return {name: getattr(read, name) for name in read.model_fields_set}
+        validated = self._arguments.model_validate(dict(arguments))
+        return {name: getattr(validated, name) for name in validated.model_fields_set}
 
 
 def fault(code: str, message: str) -> Answer:
-    """An error, in the form in which worlds give theirs."""
+    """An error answer, in the same form as a world's errors."""
     return Answer(json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False), ok=False)
 
 
 def _model_of(function: Function) -> type[BaseModel]:
-    """The arguments of a function as a model that takes nothing else."""
+    """A pydantic model of a function's arguments, which allows no others."""
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         untyped = parameter.annotation is parameter.empty
         if untyped or parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise ConfigError(
-                f"tool {_called(function)!r}: parameter {name!r} has no type hint or is no named one; "
-                "give it one, or give the tool's definition"
+                f"tool {_called(function)!r}: parameter {name!r} has no type hint or cannot be passed by name; "
+                "change it, or give the tool's definition"
             )
         fields[name] = (parameter.annotation, ... if parameter.default is parameter.empty else parameter.default)
     return create_model(_called(function), __config__=ConfigDict(extra="forbid"), **fields)
@@ -152,12 +180,12 @@ def _definition(function: Function, arguments: type[BaseModel] | None) -> Defini
     for parameter in schema.setdefault("properties", {}).values():
         parameter.pop("title", None)
     about = (inspect.getdoc(function) or "").split("\n\n")[0]
-    described: dict[str, Json] = {
+    definition: dict[str, Json] = {
         "name": _called(function),
         "description": " ".join(about.split()),
         "parameters": schema,
     }
-    return {"type": "function", "function": described}
+    return {"type": "function", "function": definition}
 
 
 def _called(function: Function) -> str:
@@ -173,6 +201,6 @@ def _name_in(definition: Definition) -> str:
 
 
 def _complaints(error: ValidationError) -> str:
-    faults = error.errors(include_url=False)
-    shown = [f"{'.'.join(map(str, found['loc'])) or 'arguments'}: {found['msg']}" for found in faults[:SHOWN]]
+    details = error.errors(include_url=False)
+    shown = [f"{'.'.join(map(str, detail['loc'])) or 'arguments'}: {detail['msg']}" for detail in details[:SHOWN]]
     return "; ".join(shown) + "."

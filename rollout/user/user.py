@@ -1,4 +1,4 @@
-"""The simulated user: the role that it plays, the record that it answers with, and the backend that is asked."""
+"""The simulated user: its role, the record that it answers with, and the requests to its backend."""
 
 import json
 import re
@@ -29,7 +29,7 @@ Answer each message of the assistant with one JSON object and nothing else:
   anything else is no such question: null.
 - wants_human: true if you ask for a human with this message, or say yes to being handed over to one; else false.
 - done: true if you leave with this message, else false."""
-"""What a model is told of the form, behind the prose about whom it plays."""
+"""The form of the answers, for a model; it follows the description of the role."""
 
 _TEXT_KEYS = ("text", "message", "content", "reply", "response", "answer")
 _FLAGS = ("agrees", "wants_human", "done")
@@ -42,33 +42,34 @@ _END = r"""{quote}\s*(?:,\s*["']?(?:{flags})\b|,?\s*\}}|,?\s*\Z)"""
 _ESCAPED = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\'": "'", r"\\": "\\"}
 
 
+# A docstring of the class would become part of the schema that models are given.
 class UserAnswer(Record):
     text: str
     """What the user says."""
     agrees: bool | None = Field(...)
-    """Whether it agrees to what the agent proposed or asked last; null: there was nothing to agree to."""
+    """Whether the user agrees to what the agent proposed or asked last; null if there was nothing to agree to."""
     wants_human: bool = Field(...)
-    """Whether it asks for a human."""
+    """Whether the user asks for a human."""
     done: bool = Field(...)
-    """Whether the user leaves with it."""
+    """Whether the user leaves with this answer."""
 
     @property
     def written(self) -> str:
-        """As the user's model writes it."""
+        """The answer as the user's model writes it."""
         return self.model_dump_json()
 
 
 SCHEMA: Mapping[str, Json] = UserAnswer.model_json_schema()
-"""For endpoints that decode by a schema."""
+"""The schema of an answer, for endpoints with guided decoding."""
 
 
 def plain(text: str) -> UserAnswer:
-    """An answer of which nothing is recorded."""
+    """An answer that only has a text."""
     return UserAnswer(text=text, agrees=None, wants_human=False, done=False)
 
 
 def read_answer(reply: str) -> UserAnswer:
-    """The answer that a model's reply comes to. Its text is empty where there is none."""
+    """Read a model's reply, in whatever form it is. The answer's text is empty if the reply has none."""
     text = _THINKING.sub("", reply.removeprefix("\ufeff")).strip()
     fields = _fields(text) if text else {}
     words = str(fields.get("text", text)).strip()
@@ -81,7 +82,7 @@ def read_answer(reply: str) -> UserAnswer:
 
 
 def _fields(text: str) -> dict[str, Json]:
-    """What stands in the reply's object, its words under `text`; empty where there is no object."""
+    """The fields of the reply's JSON object, with its words under `text`; empty if there is no object."""
     for candidate in candidates(text, fenced_blocks(text)):
         try:
             value = decode(candidate)
@@ -102,18 +103,18 @@ def _fields(text: str) -> dict[str, Json]:
 
 
 def _salvaged(text: str) -> dict[str, Json]:
-    """What can be told of an object that is no JSON: unescaped quotes and line breaks, or cut off."""
+    """The fields that can be read from broken JSON: with unescaped quotes or line breaks, or cut off."""
     start = _TEXT.search(text)
     if start is None or "{" not in text[: start.start() + 1]:
         return {}
     end = re.compile(_END.format(quote=start["quote"], flags="|".join(_FLAGS))).search(text, start.end())
     words = text[start.end() : end.start() if end else len(text)]
     rest = text[: start.start()] + (text[end.start() :] if end else "")
-    found: dict[str, Json] = {"text": _unescaped(words)}
+    fields: dict[str, Json] = {"text": _unescaped(words)}
     for flag in _FLAGS:
-        given = re.search(rf"""\b{flag}["']?\s*:\s*["']?(\w+)""", rest)
-        found |= {flag: given[1]} if given else {}
-    return found
+        value = re.search(rf"""\b{flag}["']?\s*:\s*["']?(\w+)""", rest)
+        fields |= {flag: value[1]} if value else {}
+    return fields
 
 
 def _unescaped(words: str) -> str:
@@ -124,7 +125,7 @@ def _unescaped(words: str) -> str:
 
 
 def _flag(value: Json) -> bool | None:
-    """A boolean, or the word for one."""
+    """The value as a boolean, also from a word for one; None if it is neither yes nor no."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
@@ -132,7 +133,7 @@ def _flag(value: Json) -> bool | None:
 
 
 TELLINGS = ("written", "greeting")
-"""How a user begins: with the task's first message, or with a plain greeting and that message when it is asked for."""
+"""How a user begins: with the task's first message, or with a greeting and the request only when it is asked for."""
 GREETINGS = (
     "Hello!",
     "Hi there.",
@@ -149,16 +150,18 @@ ORDER = (
 
 @dataclass(frozen=True)
 class UserRole:
+    """Who the user is and what the user knows."""
+
     persona: Persona
     scenario: Scenario
     opening: str
     """The first message."""
     request: str
-    """What the user asks for, in their words: the first message where that is no greeting."""
+    """The user's request in their own words; it is the first message unless that is a greeting."""
     prompt: str
-    """How to play this user, in prose, for a model."""
+    """The instructions for a model that plays this user."""
     company: str
-    """Whom the user writes to."""
+    """The company that the user writes to."""
     now: str
     """The clock, `YYYY-MM-DD HH:MM:SS`."""
     telling: str = "written"
@@ -166,7 +169,14 @@ class UserRole:
 
 
 def role_of(task: Task, company: str, trial: int, random: Random) -> UserRole:
-    """The role of a task's user in a trial; 0 is the user as the task has it."""
+    """The role of a task's user.
+
+    Args:
+        task: The task.
+        company: The company that the user writes to.
+        trial: The number of the persona; 0 is the user exactly as the task has it.
+        random: Draws style, patience, traits and greeting of the other personas.
+    """
     request = task.messages[0].content or "" if task.messages else ""
     if trial == 0:
         return UserRole(task.persona, task.scenario, request, request, task.user_system_prompt, company, task.now)
@@ -190,7 +200,7 @@ def role_of(task: Task, company: str, trial: int, random: Random) -> UserRole:
 
 QUESTION = "rollout.user.user"
 TRIES = 3
-"""Answers to one message of the agent, the first included."""
+"""The most answers to one message of the agent, the first one included."""
 NOT_SENT = "(Your last answer was not sent: "
 AGAIN = NOT_SENT + "{faults}. Answer the assistant's message again, in the same form.)"
 INVENTED = "{token!r} is neither among what you know nor in what the assistant has said"
@@ -202,13 +212,21 @@ class User:
     def __init__(
         self, role: UserRole, backend: Backend, ledger: UserKnowledge, *, key: str, sampling: Sampling
     ) -> None:
-        """`key` is the trajectory's id with the run's seed; a seeded user draws from it."""
+        """Create a user.
+
+        Args:
+            role: Who the user is.
+            backend: What plays the user.
+            ledger: The facts that the user can know.
+            key: The run's seed and the trajectory's id; a seeded user draws from it.
+            sampling: Sampling of the requests.
+        """
         self.role = role
         self.usage = SpeakerUsage(cost_usd=0.0)
         self.turns: list[UserTurn] = []
-        """One for each message of the user's."""
+        """The record of each message of the user."""
         self.rejected: list[str] = []
-        """Why answers were sent back: one line for each answer."""
+        """The reason for each answer that was sent back."""
         self._answers: list[UserAnswer] = []
         self._backend = backend
         self._ledger = ledger
@@ -218,19 +236,26 @@ class User:
 
     @property
     def participant(self) -> Participant:
-        """Who this is, for the record."""
+        """The user's backend, model and sampling, for the record."""
         model = self._model or self._backend.name.partition("/")[2]
         return Participant(backend=self._backend.name, model=model, sampling={**self._sampling.settings()})
 
     def open(self, place: int) -> Message:
-        """The first message, at that place of the conversation."""
+        """Start a new conversation; the user's first message. `place` is its index in the conversation."""
         self.turns, self._answers = [], []
         self._note(plain(self.role.opening), place, [])
         return Message(role="user", content=self.role.opening)
 
     async def reply(self, messages: Sequence[Message]) -> UserAnswer:
-        """What the user answers, as the next of the messages. RolloutError where it invents facts or says nothing;
-        ProviderError."""
+        """Ask for the user's answer. An answer that is empty or invents facts is sent back.
+
+        Args:
+            messages: The whole conversation; the answer follows it.
+
+        Raises:
+            RolloutError: No answer was usable.
+            ProviderError: The backend gave no reply.
+        """
         seen = seen_by_user(messages, self._answers)
         asked = [Message(role="system", content=f"{self.role.prompt}\n\n{FORM}"), *seen]
         heard = [message.content or "" for message in seen if message.role == "user"]
@@ -245,8 +270,8 @@ class User:
                 self._note(answer, len(messages), heard)
                 return answer
             self.rejected.append("; ".join(faults))
-            said = [Message(role="assistant", content=reply.text)] if reply.text.strip() else []
-            asked = [*asked, *said, Message(role="user", content=AGAIN.format(faults="; ".join(faults)))]
+            rejected = [Message(role="assistant", content=reply.text)] if reply.text.strip() else []
+            asked = [*asked, *rejected, Message(role="user", content=AGAIN.format(faults="; ".join(faults)))]
         raise RolloutError("user", f"no usable answer in {TRIES}; the last: {'; '.join(faults)}")
 
     def _note(self, answer: UserAnswer, place: int, heard: Sequence[str]) -> None:
@@ -280,11 +305,14 @@ class User:
 
 
 def seen_by_user(messages: Sequence[Message], answers: Sequence[UserAnswer]) -> list[Message]:
-    """The conversation as the user sees it: the agent speaks as `user`, they themselves as `assistant`, in their
-    records.
+    """The conversation as the user's model sees it: the agent has the role `user`, the user the role `assistant`.
 
-    Words that the agent says beside its calls are heard; calls and results are not. What it says in several messages in
-    a row is one message.
+    The user sees the agent's words, also those beside calls, but no calls and no results. Consecutive messages of the
+    agent become one message.
+
+    Args:
+        messages: The whole conversation.
+        answers: The user's own answers so far, shown in their recorded form.
     """
     own = iter(answers)
     seen: list[Message] = []

@@ -1,1 +1,1 @@
-"""Tasks of a dataset: held in its worlds, on the contract or on the generated servers."""
+"""Tasks of a dataset, in its worlds: sessions run on the contract or on the generated servers."""

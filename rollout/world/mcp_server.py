@@ -18,13 +18,13 @@ from mcp.shared.message import SessionMessage
 from skillweave.schema.record import Json
 
 LONGEST_LINE = 16 * 2**20
-"""Bytes of one message."""
+"""The most bytes of one message."""
 MOST_LINES = 1000
-"""Messages that a server may send for one that it got."""
+"""The most messages that a server may send for one that it received."""
 LARGEST_FILE = 64 * 2**20
-"""Bytes that it may write to a file: its dump, or what it complains about."""
+"""The most bytes that a server may write to a file, such as its dump or its standard error."""
 GRACE_S = 10.0
-"""Time to write the dump and exit once its input is closed."""
+"""Seconds for a server to write the dump and exit after its input is closed."""
 _INHERITED = ("PATH", "LD_LIBRARY_PATH")
 _CHILD = """
 import ctypes, os, resource, sys
@@ -36,31 +36,37 @@ if os.getppid() != int(parent):
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest), int(largest)))
 os.execv(sys.executable, [sys.executable, *command])
 """
-"""Asks Linux for its death with ours (PR_SET_PDEATHSIG, SIGKILL) and becomes the server; elsewhere the server ends
-when its input does."""
+"""The program that becomes the server. On Linux the kernel kills it when our process dies (PR_SET_PDEATHSIG, SIGKILL);
+elsewhere the server ends when its input is closed."""
 
 
 class ServerProcess:
-    """One server. It is not to outlive `end`."""
+    """The process of one server. It does not outlive `end`."""
 
     def __init__(self, script: Path, arguments: list[str], folder: Path) -> None:
-        """`folder` is where it runs and may write; what it complains about is kept there."""
+        """Create the process object; `transport` starts the process.
+
+        Args:
+            script: The server's script.
+            arguments: The script's arguments.
+            folder: The folder in which the server runs and may write. Its standard error is kept there.
+        """
         self.fault = ""
-        """What it did that no server does."""
+        """How the server broke the protocol; empty if it did not."""
         self._command = [str(script), *arguments]
         self._folder = folder
-        self._complaints = folder / "stderr.txt"
+        self._stderr = folder / "stderr.txt"
         self._process: asyncio.subprocess.Process | None = None
         self._lines = 0
         self._is_heard = False
-        """Whether the client reads what it says."""
+        """Whether the client reads the server's output."""
 
     @property
     def last_words(self) -> str:
-        """The last line that it complained with."""
+        """The last line of the server's standard error; empty if there is none."""
         try:
-            with self._complaints.open("rb") as stream:
-                stream.seek(max(0, self._complaints.stat().st_size - 2000))
+            with self._stderr.open("rb") as stream:
+                stream.seek(max(0, self._stderr.stat().st_size - 2000))
                 lines = stream.read().decode("utf-8", "replace").split("\n")
         except OSError:
             return ""
@@ -68,21 +74,25 @@ class ServerProcess:
 
     @asynccontextmanager
     async def transport(self) -> AsyncIterator[TransportStreams]:
-        """Start it and speak to it; on leaving its input is closed."""
+        """Start the server and connect a client to its pipes. On leaving, the server's input is closed."""
         await self._start()
-        said, hears = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        tells, asked = anyio.create_memory_object_stream[SessionMessage](0)
-        async with anyio.create_task_group() as pipes, said, hears, tells, asked:
-            pipes.start_soon(self._read, said)
-            pipes.start_soon(self._write, asked)
+        from_server, client_input = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        client_output, to_server = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as pipes, from_server, client_input, client_output, to_server:
+            pipes.start_soon(self._read, from_server)
+            pipes.start_soon(self._write, to_server)
             try:
-                yield hears, tells
+                yield client_input, client_output
             finally:
                 self._close_input()
                 pipes.cancel_scope.cancel()
 
     async def end(self, grace_s: float = GRACE_S) -> int | None:
-        """Wait for its exit: its status, None where it had to be killed or was never started."""
+        """Close the server's input and wait for its exit, at most `grace_s` seconds; then kill it.
+
+        Returns:
+            The exit status; None if the server had to be killed or was never started.
+        """
         process = self._process
         if process is None:
             return None
@@ -97,7 +107,7 @@ class ServerProcess:
         return process.returncode
 
     def kill(self) -> None:
-        """End it and what it started, at once."""
+        """Kill the server and all processes that it started."""
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -107,14 +117,14 @@ class ServerProcess:
         environment |= {"HOME": str(self._folder), "TMPDIR": str(self._folder)}
         environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
         child = ["-I", "-S", "-c", _CHILD, str(os.getpid()), str(LARGEST_FILE)]
-        with self._complaints.open("wb") as complaints:
+        with self._stderr.open("wb") as stderr:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *child,
                 *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=complaints,
+                stderr=stderr,
                 cwd=self._folder,
                 env=environment,
                 start_new_session=True,
@@ -122,23 +132,23 @@ class ServerProcess:
             )
 
     async def _exited(self, process: asyncio.subprocess.Process) -> None:
-        """Read on where the client does not, so that no full pipe keeps it from its end."""
+        """Wait for the exit. Drain output that the client does not read, since a full pipe would block the server."""
         assert process.stdout is not None
         while not self._is_heard and await process.stdout.read(2**16):
             pass
         await process.wait()
 
-    async def _read(self, said: "anyio.abc.ObjectSendStream[SessionMessage | Exception]") -> None:
+    async def _read(self, messages: "anyio.abc.ObjectSendStream[SessionMessage | Exception]") -> None:
         assert self._process is not None
         assert self._process.stdout is not None
         self._is_heard = True
         try:
-            async with said:
+            async with messages:
                 while not self.fault:
                     line = await self._process.stdout.readline()
                     message = self._parsed(line) if line else None
                     if message is not None:
-                        await said.send(message)
+                        await messages.send(message)
                     elif not line:
                         return
         except ValueError:
@@ -146,11 +156,11 @@ class ServerProcess:
         finally:
             self._is_heard = False
 
-    async def _write(self, asked: "anyio.abc.ObjectReceiveStream[SessionMessage]") -> None:
+    async def _write(self, messages: "anyio.abc.ObjectReceiveStream[SessionMessage]") -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        async with asked:
-            async for message in asked:
+        async with messages:
+            async for message in messages:
                 self._lines = 0
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 with suppress(ConnectionError):
@@ -178,38 +188,46 @@ class ServerProcess:
 
 
 T = TypeVar("T")
-_Asked = tuple[str, dict[str, Json], "asyncio.Future[types.CallToolResult]"]
+_Request = tuple[str, dict[str, Json], "asyncio.Future[types.CallToolResult]"]
+"""Tool, arguments, and the future that gets the result."""
 
 
 class ClientTask:
-    """Serves one conversation. What goes wrong is raised where it was asked for."""
+    """The task that owns the MCP client of one conversation. The caller of a method gets the error of its request.
+
+    The SDK's client must be opened, used and closed in the same task.
+    """
 
     def __init__(self, process: ServerProcess) -> None:
         self._process = process
-        self._asked: asyncio.Queue[_Asked | None] = asyncio.Queue()
+        self._requests: asyncio.Queue[_Request | None] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> list[types.Tool]:
-        """Start the server; its tools."""
+        """Start the server; the tools that it offers."""
         opened: asyncio.Future[list[types.Tool]] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._serve(opened))
         return await self._answer(opened)
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> types.CallToolResult:
-        """Call a tool."""
-        called: asyncio.Future[types.CallToolResult] = asyncio.get_running_loop().create_future()
-        self._asked.put_nowait((tool, arguments, called))
-        return await self._answer(called)
+        """Call a tool.
+
+        Raises:
+            ConnectionError: The server has ended.
+        """
+        result: asyncio.Future[types.CallToolResult] = asyncio.get_running_loop().create_future()
+        self._requests.put_nowait((tool, arguments, result))
+        return await self._answer(result)
 
     async def end(self) -> int | None:
-        """Close the session and wait for the server's end: its exit status, None where it had to be killed."""
+        """Close the session and wait for the server's exit: its status, None if it had to be killed."""
         if self._task is not None:
-            self._asked.put_nowait(None)
+            self._requests.put_nowait(None)
             await asyncio.wait([self._task])
         return await self._process.end()
 
     async def give_up(self) -> None:
-        """End it at once, whatever it is doing."""
+        """Kill the server and end the task at once."""
         self._process.kill()
         if self._task is not None:
             self._task.cancel()
@@ -220,30 +238,34 @@ class ClientTask:
         try:
             async with Client(self._process.transport()) as client:
                 opened.set_result((await client.list_tools()).tools)
-                while (asked := await self._asked.get()) is not None:
-                    tool, arguments, called = asked
+                while (request := await self._requests.get()) is not None:
+                    tool, arguments, answer = request
                     try:
                         result = await client.call_tool(tool, arguments)
                     except Exception as error:
-                        if not called.done():
-                            called.set_exception(error)
+                        if not answer.done():
+                            answer.set_exception(error)
                     else:
-                        if not called.done():
-                            called.set_result(result)
+                        if not answer.done():
+                            answer.set_result(result)
         except Exception as error:
             if not opened.done():
                 opened.set_exception(error)
 
-    async def _answer(self, asked: "asyncio.Future[T]") -> T:
-        """What comes of it; ConnectionError where the task ends before."""
+    async def _answer(self, answer: "asyncio.Future[T]") -> T:
+        """Wait for an answer.
+
+        Raises:
+            ConnectionError: The task ended before.
+        """
         assert self._task is not None
         try:
-            either: list[asyncio.Future[Any]] = [asked, self._task]
+            either: list[asyncio.Future[Any]] = [answer, self._task]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not asked.done():
+            if not answer.done():
                 raise ConnectionError("the connection is closed")
-            return asked.result()
+            return answer.result()
         finally:
-            # An exception that nobody fetches would be logged once more.
-            if not asked.cancel() and not asked.cancelled():
-                asked.exception()
+            # asyncio would log an exception that nobody retrieves.
+            if not answer.cancel() and not answer.cancelled():
+                answer.exception()

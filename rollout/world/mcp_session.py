@@ -1,7 +1,7 @@
-"""The generated server's session, as a conversation holds it: a process of its own, spoken to over MCP.
+"""A session on a generated server: the server is a process of its own, and its tools are called over MCP.
 
-What was done is done again on the contract at the end, and each answer and the end state compared: the score rests on
-the contract, and a server that differs from it is a defect of the world, never a score.
+At the end all calls are repeated on the contract, and each answer and the end state are compared. The score comes from
+the contract. A server that differs from its contract is a defect of the world and is never scored.
 """
 
 import asyncio
@@ -29,40 +29,51 @@ from skillweave.world.world import World
 T = TypeVar("T")
 
 DEEPEST = 64
-"""Levels of nested arguments that are sent on."""
+"""The deepest nesting of arguments that are sent to a server."""
 _LEAVING_S = 1.0
-"""Time in which a server whose pipe is closed is seen to have exited."""
+"""Seconds to wait for the exit of a server whose pipe is closed."""
 _TOO_DEEP = '{"error": {"code": "invalid_arguments", "message": "The arguments are nested too deeply.", "rule": null}}'
 
 
 class McpOpener:
-    """Opens sessions on the servers of a dataset, one process each."""
+    """Opens sessions on a dataset's servers, with one process for each session."""
 
     def __init__(
         self, dataset: Dataset, *, call_timeout_s: float = 30.0, open_timeout_s: float = 120.0, at_work: int = 8
     ) -> None:
-        """`at_work` is how many servers may start, answer or end at once: more would only fight for cores. A server
-        that waits for its agent counts for none, so that no conversation waits for another's end."""
+        """Create an opener.
+
+        Args:
+            dataset: The dataset with the servers.
+            call_timeout_s: Seconds that a call may take.
+            open_timeout_s: Seconds that the start of a server may take.
+            at_work: The most servers that start, answer or end at once, since more would only compete for cores. A
+                server that waits for its agent does not count, so no conversation waits for another one's end.
+        """
         self._dataset = dataset
         self._call_timeout_s = call_timeout_s
         self._open_timeout_s = open_timeout_s
         self._at_work = asyncio.Semaphore(at_work)
 
     async def __call__(self, task: Task) -> "HeldServer":
-        """The session of a task. WorldError where there is no server, or it offers other tools than the contract;
-        RolloutError where it does not start."""
+        """Start the server and open the session of a task.
+
+        Raises:
+            WorldError: There is no server, or it offers other tools than the contract.
+            RolloutError: The server does not start.
+        """
         world = self._dataset.world(task)
         try:
             script = self._dataset.store.file(f"mcp_servers/{task.world}.py")
         except ArtifactError as error:
             raise WorldError(f"the world {task.world!r} has no server to run on: {error}") from error
-        held = HeldServer(task, world, script.resolve(), self._at_work, self._call_timeout_s)
-        await held.open(self._open_timeout_s)
-        return held
+        server = HeldServer(task, world, script.resolve(), self._at_work, self._call_timeout_s)
+        await server.open(self._open_timeout_s)
+        return server
 
 
 class _AnsweredCall(NamedTuple):
-    """A call, and the text that it was answered with."""
+    """A call and the text of its answer."""
 
     tool: str
     arguments: dict[str, Json]
@@ -70,7 +81,7 @@ class _AnsweredCall(NamedTuple):
 
 
 class HeldServer:
-    """A server's session. It is given up, or finished, exactly once."""
+    """A server's session. It is closed or finished exactly once."""
 
     def __init__(
         self, task: Task, world: World, script: Path, at_work: asyncio.Semaphore, call_timeout_s: float
@@ -85,10 +96,18 @@ class HeldServer:
         arguments = ["--task", task.id, "--dump", str(self._dump)]
         self._process = ServerProcess(script, arguments, self._folder)
         self._client = ClientTask(self._process)
-        self._made: list[_AnsweredCall] = []
+        self._calls: list[_AnsweredCall] = []
 
     async def open(self, timeout_s: float) -> None:
-        """Start it and take its tools."""
+        """Start the server and read its tools.
+
+        Args:
+            timeout_s: Seconds that the start may take.
+
+        Raises:
+            WorldError: The server offers other tools than the contract.
+            RolloutError: The server does not start.
+        """
         try:
             async with self._at_work:
                 offered = await self._within(timeout_s, self._client.open(), "did not start")
@@ -98,7 +117,11 @@ class HeldServer:
             raise
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """Call a tool."""
+        """Call a tool on the server.
+
+        Raises:
+            RolloutError: The server broke down, took too long, or answered in a wrong form.
+        """
         sent = _as_sent(arguments)
         if sent is None:
             return Answer(_TOO_DEEP, ok=False)
@@ -107,12 +130,17 @@ class HeldServer:
             result = await self._within(self._call_timeout_s, self._client.call(tool, sent), called)
         text = _text_of(result)
         if text is None:
-            raise self._broken(f"answered a call of {tool!r} with something else than one text")
-        self._made.append(_AnsweredCall(tool, sent, text))
+            raise self._broken(f"answered a call of {tool!r} with anything but one text")
+        self._calls.append(_AnsweredCall(tool, sent, text))
         return Answer(text, not result.is_error, "transfer" if tool == TRANSFER and not result.is_error else None)
 
     async def finish(self) -> ContractSession:
-        """What was done, on the contract, once the server is seen to have done the same."""
+        """End the server, repeat all calls on the contract and compare; the contract's session.
+
+        Raises:
+            WorldError: The server's answers or its end state differ from the contract's.
+            RolloutError: The server did not end properly.
+        """
         try:
             async with self._at_work:
                 status = await self._client.end()
@@ -129,41 +157,50 @@ class HeldServer:
             await self.close()
 
     async def close(self) -> None:
-        """End the server and remove what it wrote."""
+        """Kill the server and remove its files."""
         try:
             await self._client.give_up()
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _within(self, timeout_s: float, done: Awaitable[T], what: str) -> T:
-        """What comes of it; RolloutError where nothing does, in time."""
+        """Wait for the server's answer.
+
+        Raises:
+            RolloutError: There was no answer in time, or the server broke down.
+        """
         try:
             async with asyncio.timeout(timeout_s):
                 return await done
         except TimeoutError:
             raise self._broken(f"{what} within {timeout_s:g} seconds") from None
         except Exception as error:
-            # Whatever the SDK makes of what a broken server says.
+            # The SDK may raise anything if a broken server sends nonsense.
             status = await self._process.end(_LEAVING_S)
-            said = " ".join((str(error) or type(error).__name__).split())[:200]
-            ended = said if status is None else f"it exited with status {status}"
+            message = " ".join((str(error) or type(error).__name__).split())[:200]
+            ended = message if status is None else f"it exited with status {status}"
             raise self._broken(f"{what}: {self._process.fault or ended}") from error
 
     def _broken(self, what: str) -> RolloutError:
-        words = self._process.last_words
+        last_words = self._process.last_words
         return RolloutError(
             "infrastructure",
-            f"the server of {self._task.world!r} {what}" + (f"; the last that it said: {words}" if words else ""),
+            f"the server of {self._task.world!r} {what}"
+            + (f"; the last that it said: {last_words}" if last_words else ""),
         )
 
     def _checked(self, offered: Sequence[types.Tool]) -> list[Definition]:
-        """The contract's definitions, once the server is seen to offer the same."""
+        """Compare the offered tools with the contract; the contract's definitions.
+
+        Raises:
+            WorldError: They differ.
+        """
         with self._world.session(self._task) as session:
             expected = session.tools
-        found = {tool.name: _definition(tool) for tool in offered}
-        wanted = {str(_function(tool).get("name")): tool for tool in expected}
-        for name in sorted({*found} | {*wanted}):
-            if found.get(name) != wanted.get(name):
+        by_server = {tool.name: _definition(tool) for tool in offered}
+        by_contract = {str(_function(tool).get("name")): tool for tool in expected}
+        for name in sorted({*by_server} | {*by_contract}):
+            if by_server.get(name) != by_contract.get(name):
                 raise WorldError(
                     f"the server of {self._task.world!r} does not offer {name!r} as its contract does; "
                     "make the server again with `python -m synth run`"
@@ -171,13 +208,17 @@ class HeldServer:
         return expected
 
     def _compare(self, session: ContractSession) -> None:
-        """WorldError where the contract answers or changes otherwise."""
-        for number, made in enumerate(self._made, start=1):
-            expected = result_text(session.call(made.tool, made.arguments))
-            if expected != made.answer:
+        """Repeat the calls on the contract.
+
+        Raises:
+            WorldError: An answer or the end state differs.
+        """
+        for number, call in enumerate(self._calls, start=1):
+            expected = result_text(session.call(call.tool, call.arguments))
+            if expected != call.answer:
                 raise WorldError(
-                    f"the server of {self._task.world!r} differs from its contract: call {number}, {made.tool!r}, "
-                    f"was answered {made.answer[:200]!r}, and should be {expected[:200]!r}"
+                    f"the server of {self._task.world!r} differs from its contract: call {number}, {call.tool!r}, "
+                    f"was answered {call.answer[:200]!r}, and should be {expected[:200]!r}"
                 )
         try:
             end = database.load(self._dump, self._world.blueprint)
@@ -186,7 +227,7 @@ class HeldServer:
         try:
             if database.digest(end, self._world.blueprint) != session.digest():
                 raise WorldError(
-                    f"the server of {self._task.world!r} differs from its contract: {len(self._made)} calls were "
+                    f"the server of {self._task.world!r} differs from its contract: {len(self._calls)} calls were "
                     "answered alike, and the end states are not the same"
                 )
         finally:
@@ -194,7 +235,7 @@ class HeldServer:
 
 
 def _as_sent(arguments: Mapping[str, Json]) -> dict[str, Json] | None:
-    """The arguments as JSON carries them: no NaN, no half characters. None where they are nested too deeply."""
+    """The arguments as JSON can carry them, without NaN and lone surrogates; None if they are nested too deeply."""
     if _depth(arguments) > DEEPEST:
         return None
     text = json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
@@ -203,12 +244,12 @@ def _as_sent(arguments: Mapping[str, Json]) -> dict[str, Json] | None:
 
 
 def _depth(value: object) -> int:
-    """Levels of lists and objects, counted no further than needed."""
+    """Levels of nested lists and objects, counted up to one more than `DEEPEST`."""
     depth, level = 0, [value]
     while level and depth <= DEEPEST:
         depth += 1
         parts = [part.values() if isinstance(part, Mapping) else part for part in level]
-        level = [one for part in parts if isinstance(part, Iterable) and not isinstance(part, str) for one in part]
+        level = [child for part in parts if isinstance(part, Iterable) and not isinstance(part, str) for child in part]
     return depth
 
 

@@ -1,4 +1,4 @@
-"""The source of a dataset's tasks, and the contract session that they run in."""
+"""The source of a dataset's tasks, and the sessions that execute their contract in this process."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -22,45 +22,51 @@ from skillweave.world.tools import result_text
 
 
 class ContractOpener:
-    """Opens sessions of a dataset's tasks in process."""
+    """Opens sessions that execute the contract in this process."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
     async def __call__(self, task: Task) -> "HeldContract":
-        """The session of a task. WorldError, ArtifactError where it cannot be opened."""
+        """Open the session of a task.
+
+        Raises:
+            WorldError, ArtifactError: It cannot be opened.
+        """
         return HeldContract(self._dataset.world(task).session(task))
 
 
 class HeldContract:
+    """A contract session, as a conversation holds it."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
         self._finished = False
 
     @property
     def tools(self) -> list[Definition]:
-        """What is offered."""
+        """The tools that the session offers."""
         return self._session.tools
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """Call a tool."""
+        """Call a tool. A refused call is answered with an error."""
         result = self._session.call(tool, arguments)
         return Answer(result_text(result), result.ok, "transfer" if self._session.transfer is not None else None)
 
     async def finish(self) -> Session:
-        """The session itself."""
+        """The session itself, for the score; the caller closes it."""
         self._finished = True
         return self._session
 
     async def close(self) -> None:
-        """Give it up, unless it is finished."""
+        """Close the session, unless `finish` has passed it on."""
         if not self._finished:
             self._session.close()
             self._finished = True
 
 
 class WorldTasks:
-    """All tasks of an outputs folder."""
+    """The tasks of an outputs folder."""
 
     def __init__(
         self,
@@ -72,7 +78,16 @@ class WorldTasks:
         seed: int = 0,
         personas: int = 1,
     ) -> None:
-        """`personas` is how many users a task has: trial t is played by the one of number t modulo that."""
+        """Create the source.
+
+        Args:
+            dataset: The dataset of the outputs folder.
+            opener: What opens the session of a task.
+            user: The backend that plays the user.
+            sampling: Sampling of the user's requests; None for the defaults.
+            seed: The run's seed, which draws the personas.
+            personas: The number of users of each task; trial t has user t modulo this number.
+        """
         self._dataset = dataset
         self._opener = opener
         self._user = user
@@ -84,7 +99,7 @@ class WorldTasks:
 
     @property
     def digest(self) -> str:
-        """Of the files that trajectories depend on."""
+        """Digest of the files that trajectories depend on."""
         return self._dataset.digest
 
     def ids(self) -> list[str]:
@@ -92,7 +107,7 @@ class WorldTasks:
         return list(self._dataset.tasks)
 
     def task(self, id: str, trial: int) -> WorldTask:
-        """That task with the user of that trial."""
+        """The task with the user of a trial."""
         record = self._dataset.tasks[id]
         blueprint = self._blueprint(record.world)
         key = f"{self._seed}/{id}#{trial}"
@@ -114,18 +129,22 @@ class WorldTasks:
         )
 
     async def close(self) -> None:
-        """Give up the worlds."""
+        """Close the worlds."""
         self._dataset.close()
 
 
 def companies_of(blueprint: Blueprint) -> dict[str, str]:
-    """Of a fused world: the namespace of a company's tools -> its name. Empty for a world of one company."""
+    """Namespace of a company's tools -> the company's name, for a fused world; empty for a single world."""
     members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
     return {member.namespace: member.title for member in members}
 
 
 def world_tasks(context: SourceContext) -> WorldTasks:
-    """The source as a run makes it. Raises ArtifactError where there is no dataset."""
+    """Create the source of a run.
+
+    Raises:
+        ArtifactError: There is no dataset.
+    """
     config = context.config
     dataset = Dataset(context.outputs)
     return WorldTasks(

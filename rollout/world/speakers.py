@@ -1,4 +1,4 @@
-"""The backends that play agent and user. They share one limit of requests, one ledger and one budget."""
+"""The backends that play agent and user. Both share one limit of requests, one ledger and one budget."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,50 +15,67 @@ from skillweave.llm.wrappers import MeteredBackend
 from skillweave.world.dataset import Dataset
 
 SAMPLING = ("temperature", "top_p", "max_tokens", "seed")
+"""The agent's settings that a user of the same model does not inherit."""
 ONLY_SCRIPTED = "offline/user knows the phrases of the scripted agents, and does not understand models"
-"""Said at the start of a run that brings it together with a model."""
+"""The warning at the start of a run that combines this user with a model."""
 
 
 def user_config(rollout: RolloutConfig) -> SpeakerConfig:
-    """Who plays the user: whoever is named; else the agent's own author, at its own sampling and with the settings that
-    the user is given; for scripted agents, and for a backend of one's own, `offline/user`."""
-    given = rollout.user
-    if given is not None and "model" in given.model_fields_set:
-        return given
+    """The settings of the user.
+
+    If the configuration names a model for the user, that model plays it. Otherwise the agent's model does, with default
+    sampling and the settings under `rollout.user`. Scripted agents and backends of one's own get `offline/user`.
+    """
+    user = rollout.user
+    if user is not None and "model" in user.model_fields_set:
+        return user
     if is_scripted(rollout.agent) or rollout.parts.backend is not None:
         return SpeakerConfig(model="offline/user")
     own = {**dict.fromkeys(SAMPLING), "replay_reasoning": False, "serve": None}
-    settings = {name: getattr(given, name) for name in given.model_fields_set} if given is not None else {}
+    settings = {name: getattr(user, name) for name in user.model_fields_set} if user is not None else {}
     return rollout.agent.model_copy(update={**own, **settings})
 
 
 def is_scripted(speaker: SpeakerConfig) -> bool:
-    """Whether no model plays it."""
+    """Whether the speaker is scripted, without a model."""
     return split_name(speaker.model)[0] == "offline"
 
 
 def user_warning(rollout: RolloutConfig) -> str | None:
-    """What is to be said of a user that does not understand its agent; None where it does."""
+    """The warning for a user that cannot understand its agent; None if it can."""
     is_model = rollout.parts.backend is not None or not is_scripted(rollout.agent)
     plays = rollout.parts.tasks == "world" and is_scripted(user_config(rollout))
     return ONLY_SCRIPTED if is_model and plays else None
 
 
 class BackendFactory:
-    """Connects the two sides of a run."""
+    """Creates the backends of agent and user."""
 
     def __init__(self, config: Config, dataset: Callable[[], Dataset], folder: Path | None = None) -> None:
-        """`dataset` is opened only for an agent that knows it; the runs on `folder` share the budget."""
+        """Create the factory.
+
+        Args:
+            config: The configuration of the run.
+            dataset: Opens the dataset; called only for agents that know the golden calls.
+            folder: The rollouts folder; all runs on it share the budget.
+        """
         self._config = config
         self._dataset = dataset
         self.ledger = Ledger()
-        # Conversations are sampled: what was said once is not to be said again in the next trial.
+        # No cache: each trial must be sampled anew.
         self._connections = Connections(
             config.llm, ledger=self.ledger, folder=folder, slots=config.rollout.max_concurrency, caches=False
         )
 
     def agent(self, base_url: str | None = None) -> Backend:
-        """Who plays the agent; at `base_url` where the run has started its server. Raises ConfigError."""
+        """Create the agent's backend.
+
+        Args:
+            base_url: The address of the server that the run started; None for the configured address.
+
+        Raises:
+            ConfigError: The model or the part is unknown, or does not fit `rollout.parts.agent`.
+        """
         speaker, own = self._config.rollout.agent, self._config.rollout.parts.backend
         if own is not None:
             with blamed("backend", own):
@@ -73,7 +90,14 @@ class BackendFactory:
         return self._connected(speaker, base_url, record_tokens=self._config.rollout.record_tokens)
 
     def user(self, base_url: str | None = None) -> Backend:
-        """Who plays the user. Raises ConfigError."""
+        """Create the user's backend.
+
+        Args:
+            base_url: The address of the server that the run started; None for the configured address.
+
+        Raises:
+            ConfigError: The user is unknown.
+        """
         speaker = user_config(self._config.rollout)
         provider, name = split_name(speaker.model)
         if provider != "offline":

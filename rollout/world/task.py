@@ -1,4 +1,4 @@
-"""A dataset's task as a rollout task: its instruction, its runtime, and its score."""
+"""WorldTask: a task of a dataset as a rollout task, with its instruction, its runtime and its score."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import date
@@ -35,9 +35,14 @@ SEVERAL = """
 def instruction(
     task: Task, policy: Policy, company: str, tools: Sequence[Definition], companies: Mapping[str, str] | None = None
 ) -> str:
-    """The system prompt of a task. Sections of tools that are not offered are left out of the policy.
+    """The system prompt of a task. It leaves out the policy's sections of tools that are not offered.
 
-    `companies` are those of a fused world: the namespace of their tools -> their name.
+    Args:
+        task: The task, with clock and caller.
+        policy: The world's policy.
+        company: The name of the company, or of the fused world.
+        tools: The tools that the session offers.
+        companies: Namespace of tools -> name of the company, for a fused world.
     """
     env = task.env_variables
     listed = ", ".join(f"`{namespace}__` for {name}" for namespace, name in (companies or {}).items())
@@ -55,35 +60,45 @@ def instruction(
 
 
 class HeldSession(Protocol):
-    """A session as a conversation holds it: in process on the contract, or on a generated server."""
+    """A session as a conversation holds it, on the contract in this process or on a generated server."""
 
     @property
     def tools(self) -> list[Definition]:
-        """What is offered."""
+        """The tools that the session offers."""
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """Call a tool. RolloutError where the session broke down."""
+        """Call a tool. A refused call is answered with an error.
+
+        Raises:
+            RolloutError: The session broke down.
+        """
 
     async def finish(self) -> Session:
-        """What was done, as a session to be scored; the caller closes it.
+        """A session for the score, in which all calls have been made; the caller closes it.
 
         Raises:
             RolloutError, WorldError: There is no such session.
         """
 
     async def close(self) -> None:
-        """Give it up, unless it is finished. It may be called twice."""
+        """Release the session, unless it is finished. It may be called twice."""
 
 
 Opener = Callable[[TaskRecord], Awaitable[HeldSession]]
-"""Opens the session of a task. RolloutError, WorldError, ArtifactError where it cannot be opened."""
+"""Opens the session of a task. Raises RolloutError, WorldError or ArtifactError if it cannot be opened."""
 
 
 class WorldRuntime:
-    """A session and a user."""
+    """The runtime of a world task: a session and a user."""
 
     def __init__(self, session: HeldSession, user: User, namespaces: Collection[str] = ()) -> None:
-        """An agent may write one of the `namespaces` before a tool's name."""
+        """Create a runtime.
+
+        Args:
+            session: The session for the agent's calls.
+            user: The user who answers the agent's words.
+            namespaces: Prefixes that an agent may write before a tool's name.
+        """
         self.session = session
         self._user = user
         self._namespaces = namespaces
@@ -91,20 +106,20 @@ class WorldRuntime:
 
     @property
     def tools(self) -> list[Definition]:
-        """What the agent may call."""
+        """The tools that the agent may call."""
         return self.session.tools
 
     async def call(self, tool: str, arguments: Mapping[str, Json]) -> Answer:
-        """Carry out a call."""
+        """Carry out a call in the session."""
         return await self.session.call(plain_name(tool, self._offered, self._namespaces), arguments)
 
     async def respond(self, messages: Sequence[Message]) -> Response:
-        """What the user says to the agent's words."""
+        """Ask the user for an answer to the agent's words."""
         answer = await self._user.reply(messages)
         return Response(Message(role="user", content=answer.text), "user_stop" if answer.done else None)
 
     async def close(self) -> None:
-        """Give the session up."""
+        """Release the session."""
         await self.session.close()
 
 
@@ -122,8 +137,17 @@ class WorldTask(RolloutTask):
         opener: Opener,
         companies: Mapping[str, str] | None = None,
     ) -> None:
-        """`user` makes a user who has said nothing yet. `companies` are those of a fused world, by their tools'
-        namespaces."""
+        """Create the task of one trajectory.
+
+        Args:
+            record: The task's record in the dataset.
+            digest: SHA-256 of the record.
+            policy: The world's policy.
+            role: The role of the user in this trial.
+            user: Makes a user who has said nothing yet.
+            opener: Opens the session.
+            companies: Namespace of tools -> name of the company, for a fused world.
+        """
         self.record = record
         self.id, self.world, self.domains, self.digest = record.id, record.world, record.domains, digest
         self._policy = policy
@@ -132,58 +156,58 @@ class WorldTask(RolloutTask):
         self._user = user()
         self._opener = opener
         self._companies = companies
-        self._done: Session | None = None
+        self._finished: Session | None = None
 
     @property
     def user(self) -> Participant:
-        """Who plays the user."""
+        """The user's backend and model, for the record."""
         return self._user.participant
 
     @property
     def user_usage(self) -> SpeakerUsage:
-        """What the user's requests took so far."""
+        """Tokens and cost of the user's requests so far."""
         return self._user.usage
 
     @property
     def user_turns(self) -> list[UserTurn]:
-        """What the user recorded of each of its messages."""
+        """The user's record of each of its messages."""
         return self._user.turns
 
     @property
     def notes(self) -> dict[str, Json]:
-        """How the user begins, the persona's style, and how many of its answers were sent back, and why."""
+        """How the user begins, the persona's style, and how many answers were sent back, with the reasons."""
         rejected = self._user.rejected
-        found: dict[str, Json] = {
+        notes: dict[str, Json] = {
             "telling": self._role.telling,
             "persona": self._role.persona.style,
             "user_sent_back": len(rejected),
         }
-        return found | ({"user_rejected": [*rejected]} if rejected else {})
+        return notes | ({"user_rejected": [*rejected]} if rejected else {})
 
     async def initialize_runtime(self) -> WorldRuntime:
-        """A fresh session and a fresh user."""
+        """Open a fresh session and create a fresh user."""
         self._user = self._make_user()
         return WorldRuntime(await self._opener(self.record), self._user, namespaces_of(self.record))
 
     def get_instruction(self, runtime: Runtime) -> list[Message]:
-        """The system prompt with policy, clock and what is known of the caller; and the user's first message."""
+        """The system prompt with policy, clock and caller, and the user's first message."""
         system = instruction(self.record, self._policy, self._role.company, runtime.tools, self._companies)
         return [Message(role="system", content=system), self._user.open(1)]
 
     async def complete_runtime(self, runtime: Runtime, messages: Sequence[Message]) -> dict[str, Json]:
-        """Keep what was done, for the score."""
+        """Keep the finished session for the score."""
         assert isinstance(runtime, WorldRuntime)
-        self._done = await runtime.session.finish()
+        self._finished = await runtime.session.finish()
         return {}
 
     async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore | None:
-        """The evaluator's checks."""
-        done, self._done = self._done, None
-        if done is None:
+        """Score the session with the evaluator's checks."""
+        session, self._finished = self._finished, None
+        if session is None:
             return None
         try:
-            found = score(self.record, done, outcome.messages, self._user.turns)
+            result = score(self.record, session, outcome.messages, self._user.turns)
         finally:
-            done.close()
-        checks = found.checks.model_dump(mode="json", exclude_none=True)
-        return RolloutScore(passed=found.passed, reward=found.reward, checks=checks)
+            session.close()
+        checks = result.checks.model_dump(mode="json", exclude_none=True)
+        return RolloutScore(passed=result.passed, reward=result.reward, checks=checks)
