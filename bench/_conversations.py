@@ -7,7 +7,7 @@ from bench._practice import SERVER
 from bench._visits import golden_calls, policy_of
 from evaluator.replay.execution import Execution
 from evaluator.replay.golden import digest_of_task
-from skillweave.schema.call import CallResult
+from skillweave.schema.contract import CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message, Participant, RolloutUsage, SpeakerUsage, TrajectoryRecord

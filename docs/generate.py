@@ -5,13 +5,15 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from docs import config, formats, models, pipeline, proof
+from docs import formats, models, proof
+from docs import pages as config
+from docs import pages as pipeline
 
 PAGES: dict[str, Callable[[], str]] = {
-    "config.md": config.page,
+    "config.md": config.config_page,
     "formats.md": formats.page,
     "models.md": models.page,
-    "pipeline.md": pipeline.page,
+    "pipeline.md": pipeline.pipeline_page,
     "proof.md": proof.page,
 }
 

@@ -11,8 +11,7 @@ import skillweave
 from docs.reference import code, plain, quoted, table
 from skillweave.base.errors import ConfigError, SkillweaveError
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import Cells, RowChange
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import Cells, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria, FactToTell, GoldenCall, Task
 from skillweave.world.dataset import Dataset

@@ -10,8 +10,8 @@ from itertools import islice
 
 from rollout.task import RolloutTask
 from rollout.trajectory import RolloutSettings, Trajectory
-from skillweave.base.digest import digest_text
 from skillweave.base.errors import StopError
+from skillweave.base.store import digest_text
 from skillweave.schema.trajectory import TrajectoryRecord
 
 Finished = Callable[[Trajectory], None]

@@ -11,7 +11,7 @@ from evaluator.checks.call_matching import CallMatching
 from evaluator.checks.state import check_state
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial
-from skillweave.schema.call import SESSION_TOOLS
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.score import ActionsCheck, ArgumentMismatch, CallNote, GoldenCallNote, MatchedCall
 
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial
-from skillweave.schema.call import ANY, DECLINE, SESSION_TOOLS, TRANSFER, Cells, RowChange
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import ANY, DECLINE, SESSION_TOOLS, TRANSFER, Cells, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.world.arguments import ArgumentError, bind_argument

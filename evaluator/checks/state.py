@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.score import StateCheck
 from skillweave.schema.task import Criteria
 from skillweave.world.compare import ComparisonLookup, compare

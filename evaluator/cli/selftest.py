@@ -20,9 +20,8 @@ from evaluator.scoring.selftest import (
     held_out_verdicts,
     selftest_outcomes,
 )
-from skillweave.base.command import one_line
+from skillweave.base.command import one_line, process_pool
 from skillweave.base.errors import ConfigError
-from skillweave.base.processes import process_pool
 from skillweave.base.store import Store
 from skillweave.plugins import load_plugins
 from skillweave.schema.evaluation import HeldOutReport, VariantCount

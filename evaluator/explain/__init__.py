@@ -20,7 +20,7 @@ from evaluator.explain.evidence import (
 )
 from evaluator.explain.writes import wrong_state
 from evaluator.kinds import KINDS
-from evaluator.kinds.conduct import recorded_declines
+from evaluator.kinds.kind import recorded_declines
 from evaluator.replay.trial import ScoredTrial
 from evaluator.text.facts import value_forms
 from skillweave.schema.result import FailureClass, FailureRecord

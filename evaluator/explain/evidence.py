@@ -16,7 +16,7 @@ from evaluator.checks.call_matching import is_same
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial, ScoredTrial
 from skillweave.base.command import one_line
-from skillweave.schema.call import TRANSFER, ToolError
+from skillweave.schema.contract import TRANSFER, ToolError
 from skillweave.schema.record import Json
 from skillweave.schema.result import Divergence, FailureClass, FailureRecord
 from skillweave.schema.score import ActionsCheck

@@ -22,7 +22,7 @@ from evaluator.explain.evidence import (
 )
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial
-from skillweave.schema.call import SESSION_TOOLS
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass, FailureRecord

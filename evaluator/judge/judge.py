@@ -31,8 +31,8 @@ from evaluator.judge.prompt import (
 from evaluator.replay.trial import replayed_messages
 from evaluator.scoring.score import reward_of
 from evaluator.scoring.worker_pool import DatasetEvaluator, FinishedJob, finished_job
-from skillweave.base.digest import digest_json
 from skillweave.base.errors import AuthorError, ConfigError, ProviderError, StopError
+from skillweave.base.store import digest_json
 from skillweave.config.sections import Config
 from skillweave.llm.ask import ask
 from skillweave.llm.backends.backend import Backend

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from evaluator.kinds import KINDS
-from skillweave.base.digest import digest_text
+from skillweave.base.store import digest_text
 from skillweave.llm.question import question
 from skillweave.schema.record import Json, Record
 from skillweave.schema.task import FactToTell, Task

@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from evaluator.kinds.conduct import AgentConduct
-from evaluator.kinds.kind import TaskKind
+from evaluator.kinds.kind import AgentConduct, TaskKind
 from evaluator.replay.execution import ExecutedCall
 from evaluator.variants.conversation import (
     PLAIN_FORMAT,
@@ -32,7 +31,7 @@ from evaluator.variants.held_out import (
 )
 from evaluator.variants.held_out_calls import needless_declines
 from evaluator.variants.mutants import decline_calls, found_writes
-from skillweave.schema.call import DECLINE, TRANSFER
+from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Declined, Task

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from evaluator.kinds.conduct import (
+from evaluator.kinds.kind import (
     AgentConduct,
+    Misconduct,
     RecordedDecline,
+    TaskKind,
     decline_faults,
     question_faults,
     transfer_call,
     transfer_faults,
 )
-from evaluator.kinds.kind import Misconduct, TaskKind
 from evaluator.replay.execution import ExecutedCall
 from evaluator.variants.conversation import (
     PLAIN_FORMAT,
@@ -36,7 +37,7 @@ from evaluator.variants.held_out import (
     transfer_to_human,
 )
 from evaluator.variants.mutants import decline_calls, found_writes
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.contract import TRANSFER
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Task
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skillweave.schema.call import Call, CallResult, RowChange, ToolError
+from skillweave.schema.contract import Call, CallResult, RowChange, ToolError
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.schema.trajectory import Message

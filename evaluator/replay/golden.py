@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 from evaluator.replay.execution import ExecutedCall, Execution, execute_golden
-from skillweave.base.digest import digest_text
-from skillweave.schema.call import SESSION_TOOLS, Call, CallResult
+from skillweave.base.store import digest_text
+from skillweave.schema.contract import SESSION_TOOLS, Call, CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world.canonical import canonical, dump

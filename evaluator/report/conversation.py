@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial, ScoredTrial
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.result import Divergence, Result
 from skillweave.schema.score import ActionsCheck, Checks, JudgedCheck, MatchedCall, PolicyCheck, ReplayCheck

@@ -17,9 +17,8 @@ from markupsafe import Markup
 
 from evaluator.report.conversation import CheckFinding, ShownCall, ShownConversation, ShownTurn, visible
 from evaluator.report.results import ReportSelection, order_of, sample_key_of, select
-from skillweave.base.digest import digest_text
-from skillweave.base.store import Store
-from skillweave.schema.call import RowChange
+from skillweave.base.store import Store, digest_text
+from skillweave.schema.contract import RowChange
 from skillweave.schema.evaluation import MAX_LEFT_SHARE, EvaluationSummary, Ladder
 from skillweave.schema.record import Json
 from skillweave.schema.result import FAILURE_CLASSES, Divergence, Result

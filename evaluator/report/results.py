@@ -15,9 +15,8 @@ from pydantic import ValidationError
 
 from evaluator.replay.rollouts import TrajectoryKey
 from skillweave.base.command import one_line
-from skillweave.base.digest import digest_text
 from skillweave.base.errors import ArtifactError, ConfigError
-from skillweave.base.store import Store
+from skillweave.base.store import Store, digest_text
 from skillweave.schema.evaluation import Ladder
 from skillweave.schema.result import FAILURE_CLASSES, Result, SpeakerNames
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from evaluator.report.conversation import ShownCall, ShownConversation, ShownTurn, visible
 from skillweave.base.command import one_line
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.evaluation import (
     MAX_LEFT_SHARE,
     AgentSummary,

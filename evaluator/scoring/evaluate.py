@@ -14,8 +14,8 @@ from evaluator.replay.golden import CACHED_EXECUTIONS, GoldenCache, digest_of_ta
 from evaluator.replay.trial import RecordedTrajectory, ReplayedTrial, ScoredTrial, replayed_trial
 from evaluator.scoring.score import floor_nothing, floor_random, reward_of
 from skillweave.base.code import CodeIndex
-from skillweave.base.digest import digest_json
 from skillweave.base.errors import ArtifactError, ConfigError, WorldError
+from skillweave.base.store import digest_json
 from skillweave.schema.result import Result, ResultError, ResultErrorKind
 from skillweave.schema.score import Checks
 from skillweave.schema.task import Task

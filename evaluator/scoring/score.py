@@ -17,8 +17,7 @@ from evaluator.checks import basis_fault, make_checks
 from evaluator.replay.execution import ExecutedCall, Execution
 from evaluator.replay.trial import Trial
 from skillweave.base.errors import ConfigError
-from skillweave.schema.call import CallResult
-from skillweave.schema.contract import Parameter
+from skillweave.schema.contract import CallResult, Parameter
 from skillweave.schema.record import Json
 from skillweave.schema.score import Checks, Score
 from skillweave.schema.task import Task

@@ -13,7 +13,7 @@ from evaluator.scoring.evaluate import EvaluationSource, Evaluator, NotScoredErr
 from evaluator.variants.conversation import Variant
 from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import HeldOutVariant, reaches
-from skillweave.base.digest import digest_bytes
+from skillweave.base.store import digest_bytes
 from skillweave.schema.evaluation import HeldOutReport, MisjudgedVariant, VariantCount
 from skillweave.schema.result import FailureClass, Result
 from skillweave.schema.task import Task

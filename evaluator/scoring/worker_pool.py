@@ -26,9 +26,9 @@ from evaluator.replay.trial import (
     read_trajectory,
 )
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
-from skillweave.base.digest import digest_json
+from skillweave.base.command import begin_work
 from skillweave.base.errors import ArtifactError
-from skillweave.base.processes import begin_work
+from skillweave.base.store import digest_json
 from skillweave.plugins import load_plugins
 from skillweave.schema.result import Result, ResultError
 from skillweave.world.dataset import QUERIES, Dataset

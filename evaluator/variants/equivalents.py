@@ -13,8 +13,7 @@ from evaluator.variants.conversation import (
     transcript,
 )
 from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
-from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import SESSION_TOOLS, Tool
 
 _MOST_READS = 4
 _MOST_TRIES = 12

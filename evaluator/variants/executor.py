@@ -5,8 +5,7 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
-from skillweave.schema.call import SESSION_TOOLS, CallResult, RowChange
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import SESSION_TOOLS, CallResult, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task
 from skillweave.world.canonical import canonical

@@ -22,7 +22,7 @@ from evaluator.variants.conversation import (
     transcript,
 )
 from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
-from skillweave.schema.call import ANY, DECLINE, NEW, TRANSFER, Cells, RowChange
+from skillweave.schema.contract import ANY, DECLINE, NEW, TRANSFER, Cells, RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import StopReason
 from skillweave.world.canonical import dump

@@ -22,8 +22,7 @@ from evaluator.variants.conversation import (
 )
 from evaluator.variants.equivalents import reorderings
 from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
-from skillweave.schema.call import DECLINE, TRANSFER, RowChange
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import DECLINE, TRANSFER, RowChange, Tool
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import FactToTell
 from skillweave.world.canonical import canonical, dump

@@ -10,9 +10,8 @@ from pathlib import Path
 from rollout.cli.options import RolloutOptions
 from rollout.folder import USER_SHARE, FolderState, RunFigures
 from rollout.world.speakers import user_config
-from skillweave.base.command import one_line
+from skillweave.base.command import ProgressDisplay, one_line, progress
 from skillweave.base.errors import StopError
-from skillweave.base.progress import ProgressDisplay, progress
 from skillweave.config.sections import Config
 from skillweave.llm.ledger import Ledger, cost_in_words
 

@@ -11,8 +11,7 @@ from random import Random
 from evaluator.kinds import KINDS, Mistake
 from rollout.offline.dialogue_policy import AgentBehaviour, NextCall
 from rollout.offline.script import PlannedCall, Script
-from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
-from skillweave.schema.contract import Parameter
+from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER, Parameter
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell, Kind
 from skillweave.world.replay import result_reference

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from rollout.offline.phrases import deed, label
 from skillweave.llm.backends.backend import Request
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedTool
-from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
-from skillweave.schema.contract import Parameter, Tool, ToolKind
+from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER, Parameter, Tool, ToolKind
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell, GoldenCall, Kind, Task
 from skillweave.world.dataset import Dataset

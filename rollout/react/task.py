@@ -12,8 +12,8 @@ from pydantic import Field, ValidationError
 from rollout.parts import SourceContext
 from rollout.react.tools import CHECKERS, Checker, Function, FunctionTool, expected_answer, fault, reward_of
 from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime
-from skillweave.base.digest import digest_file, digest_json
 from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.store import digest_file, digest_json
 from skillweave.schema.record import Json, Record
 from skillweave.schema.trajectory import Message, RolloutScore
 

@@ -17,7 +17,7 @@ import mcp_types as types
 from rollout.task import Answer, Definition, RolloutError
 from rollout.world.mcp_server import ClientTask, ServerProcess
 from skillweave.base.errors import ArtifactError, WorldError
-from skillweave.schema.call import TRANSFER
+from skillweave.schema.contract import TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world import database

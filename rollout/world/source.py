@@ -10,7 +10,7 @@ from rollout.task import Answer, Definition
 from rollout.user.user import User, role_of
 from rollout.world.speakers import user_config
 from rollout.world.task import Opener, WorldTask
-from skillweave.base.digest import digest_text
+from skillweave.base.store import digest_text
 from skillweave.llm.backends.backend import Backend, Sampling
 from skillweave.llm.models import sampling_of
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from skillweave.base.digest import digest_text
+from skillweave.base.store import digest_text
 
 KEPT_LIBRARIES = ("faker", "jinja2", "networkx", "sqlglot")
 """Libraries that determine bytes of artifacts; another version may write other bytes."""

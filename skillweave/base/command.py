@@ -1,21 +1,151 @@
-"""What all commands share: errors become one line and an exit status, and an interrupt ends the process at once.
-
-An interrupt loses nothing: writes are atomic, the system releases the lock, and every child process ends with its
-parent.
+"""What every command shares:
+exit statuses, interrupts, progress on the terminal, and processes that end with the command.
 """
 
 import atexit
+import ctypes
 import io
+import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 import unicodedata
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
 from types import FrameType
+from typing import TYPE_CHECKING, Protocol
 
 from skillweave.base.errors import ArtifactError, ConfigError, SkillweaveError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+EVERY_S = 10.0
+"""Seconds between two plain lines."""
+
+
+class ProgressDisplay(Protocol):
+    """Shows progress."""
+
+    def advance(self, done: int, note: str) -> None:
+        """Show that `done` items are done in all; `note` is a few words about them."""
+
+
+@contextmanager
+def progress(what: str, total: int, *, quiet: bool = False) -> Iterator[ProgressDisplay]:
+    """Show the progress of a piece of work, in the form that fits standard output.
+
+    Args:
+        what: The work in a few words, shown on a terminal.
+        total: Items to be done.
+        quiet: Show nothing.
+    """
+    if quiet or not sys.stdout.isatty():
+        yield _PlainLines(total, quiet)
+        return
+    # rich takes a tenth of a second to import, and only a terminal needs it.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn(what, markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+    )
+    with Progress(*columns) as display:
+        yield _LiveLine(display, display.add_task("run", total=total, note=""))
+
+
+class _PlainLines:
+    """A line every `EVERY_S` seconds."""
+
+    def __init__(self, total: int, quiet: bool) -> None:
+        self._total = total
+        self._quiet = quiet
+        self._next = time.monotonic() + EVERY_S
+
+    def advance(self, done: int, note: str) -> None:
+        now = time.monotonic()
+        if not self._quiet and now >= self._next:
+            self._next = now + EVERY_S
+            print(f"{done} of {self._total} done, {note}", flush=True)
+
+
+class _LiveLine:
+    """A progress bar of rich."""
+
+    def __init__(self, display: "Progress", row: "TaskID") -> None:
+        self._display = display
+        self._row = row
+
+    def advance(self, done: int, note: str) -> None:
+        self._display.update(self._row, completed=done, note=note)
+
+
+_PR_SET_PDEATHSIG = 1
+_LOOK_EVERY_S = 0.5
+"""Seconds between two looks at the parent, on systems that do not tell of its death."""
+
+
+def die_with_parent(parent: int) -> None:
+    """Make this process end when its parent does. Ends it at once if the parent is gone already.
+
+    Call it in a direct child of the parent, on its main thread.
+
+    Args:
+        parent: Process id of the parent.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+    if sys.platform != "linux":
+        threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
+
+
+def die_with_pipe(reader: "Connection[None, None]") -> None:
+    """Make this process end when the other end of a pipe is closed. Any descendant can call it."""
+    threading.Thread(target=_watch_pipe, args=(reader,), daemon=True).start()
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_EVERY_S)
+    os._exit(1)
+
+
+def _watch_pipe(reader: "Connection[None, None]") -> None:
+    try:
+        reader.recv()
+    except (EOFError, OSError):
+        os._exit(1)
+
+
+def process_pool(workers: int) -> ProcessPoolExecutor:
+    """A pool of new processes that end with this one. Submit work from the thread that makes the pool."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=begin_work, initargs=(os.getpid(),))
+
+
+def begin_work(parent: int) -> None:
+    """Prepare a process of a pool: it ends with its parent, which alone handles an interrupt from the terminal."""
+    die_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"

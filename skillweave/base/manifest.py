@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from skillweave.base.digest import digest_json
 from skillweave.base.errors import ArtifactError
-from skillweave.base.store import CACHE, Store
-from skillweave.schema.question_metrics import QuestionMetrics
+from skillweave.base.store import CACHE, Store, digest_json
 from skillweave.schema.record import Json, Record
+from skillweave.schema.reports import QuestionMetrics
 
 FORMAT = "skillweave-manifest/1"
 MANIFEST = "manifest.json"

@@ -1,11 +1,10 @@
-"""The store: one outputs folder. It is the only way to write artifacts, and its lock keeps a second run out.
-
-Every path is relative and stays inside the folder, links are not followed, and every write is atomic: a file is whole
-or it is not there. The kernel holds the lock for the life of the process, so a lock cannot be stale; the pid in the
-lock file is only for people.
+"""Files under the outputs folder:
+digests, atomic writes, paths that stay inside, and the lock that keeps second runs out.
 """
 
 import fcntl
+import hashlib
+import json
 import os
 import shutil
 import stat
@@ -16,6 +15,34 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.schema.record import Json
+
+_CHUNK = 1 << 20
+
+
+def digest_bytes(content: bytes) -> str:
+    """sha256 of bytes, in hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def digest_text(text: str) -> str:
+    """sha256 of a text as UTF-8. Lone surrogates are encoded, not refused."""
+    return digest_bytes(text.encode("utf-8", "surrogatepass"))
+
+
+def digest_json(value: Json) -> str:
+    """sha256 of a value as canonical JSON, whatever the order of its keys."""
+    return digest_text(json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+
+
+def digest_file(path: Path) -> str:
+    """sha256 of a file's bytes, which are read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
 
 CACHE = ".cache"
 """Folder of items that are not joined yet, temporary files, the lock and the journal."""

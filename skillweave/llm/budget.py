@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 from skillweave.base.errors import ArtifactError, BudgetError, StopError
 from skillweave.base.store import CACHE, Store
-from skillweave.llm.database import WAIT, shared_database
 from skillweave.llm.ledger import dollars
+from skillweave.llm.replay import WAIT, shared_database
 
 SPENDING = f"{CACHE}/spending.sqlite"
 BILLION = 1_000_000_000

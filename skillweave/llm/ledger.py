@@ -9,8 +9,8 @@ import threading
 from typing import NamedTuple
 
 from skillweave.llm.backends.backend import Reply, Request
-from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
 from skillweave.schema.record import Json
+from skillweave.schema.reports import QuestionMetrics, total_metrics
 
 MILLION = 1_000_000
 OVERHEAD_TOKENS = 2048

@@ -1,7 +1,5 @@
-"""Replies that are kept and given again: a cache in SQLite, and cassettes, which are JSONL files.
-
-A reply is on the disk before anybody reads it, so that a run that is killed does not pay for it again. A cassette
-is replayed without a network and without a key; a torn last line of it is ignored.
+"""Answers that were given before:
+the cache, which makes a repeated request free, and cassettes, which record and replay a run.
 """
 
 import asyncio
@@ -9,6 +7,7 @@ import json
 import os
 import sqlite3
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +15,43 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from skillweave.base.errors import ArtifactError, ConfigError, ProviderError, StopError
 from skillweave.llm.backends.backend import Backend, BackendWrapper, Reply, Request
-from skillweave.llm.database import shared_database
 from skillweave.schema.record import Record
 from skillweave.schema.trajectory import Message
+
+WAIT = 30.0
+"""Seconds to wait for another process that writes."""
+RETRY_S = 0.05
+"""Seconds between two attempts to switch the journal."""
+
+
+def shared_database(path: Path | str) -> sqlite3.Connection:
+    """Open a database with a write-ahead log, for any thread; each statement is its own transaction.
+
+    SQLite waits for other writers by itself, except while the journal is switched: of two processes that open a new
+    file at the same moment one would fail at once. So the switch is tried again, for WAIT seconds in all.
+
+    Raises:
+        sqlite3.Error: The file cannot be opened, is no database, or stays locked.
+    """
+    connection = sqlite3.connect(path, timeout=WAIT, check_same_thread=False, isolation_level=None)
+    try:
+        _write_ahead(connection, until=time.monotonic() + WAIT)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection, until: float) -> None:
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(RETRY_S)
+
 
 REPLY = TypeAdapter(Reply)
 

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Self
 
-from skillweave.sandbox.folder import Files, delete, place
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import Files, SandboxLimits, delete, place
 from skillweave.sandbox.strength import (
     MachineSupport,
     launcher_command,

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from skillweave.sandbox.folder import Files, excess, written
+from skillweave.sandbox.folder import Files, SandboxLimits, excess, written
 from skillweave.sandbox.jail import Jail, JailEnding
-from skillweave.sandbox.limits import SandboxLimits
 
 Status = Literal["ok", "failed", "timeout", "flooded", "killed"]
 """`failed`: it ended by itself with an error; `flooded`: too much output or too many files; `killed`: by a limit."""

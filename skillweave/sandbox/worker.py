@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 from skillweave.base.errors import WorldError
-from skillweave.sandbox.folder import Files, excess
+from skillweave.sandbox.folder import Files, SandboxLimits, excess
 from skillweave.sandbox.jail import Jail
-from skillweave.sandbox.limits import SandboxLimits
 from skillweave.schema.record import Json
 
 SERVE = "sandbox_worker.py"

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from skillweave.schema.call import Call, RowChange
+from skillweave.schema.contract import Call, RowChange
 from skillweave.schema.record import Json, Record
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json, Name, Record
 from skillweave.schema.trajectory import Message

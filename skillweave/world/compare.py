@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from skillweave.schema.call import ANY, NEW, Cells, RowChange
+from skillweave.schema.contract import ANY, NEW, Cells, RowChange
 from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json
 

@@ -17,7 +17,7 @@ from skillweave.base.errors import ArtifactError
 from skillweave.schema.blueprint import Blueprint, PersonView
 from skillweave.schema.entity import Attribute, AttributeType, Entity
 from skillweave.schema.record import Row, Value
-from skillweave.world.authorizer import VIEWED_TABLE, trigger_of
+from skillweave.world.sql import VIEWED_TABLE, trigger_of
 
 SQL_TYPES: dict[AttributeType, str] = {
     "string": "TEXT",

@@ -14,9 +14,8 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from skillweave.base.digest import digest_file, digest_json
 from skillweave.base.errors import ArtifactError
-from skillweave.base.store import Stamp, Store
+from skillweave.base.store import Stamp, Store, digest_file, digest_json
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.contract import Policy
 from skillweave.schema.fusion import Mediation

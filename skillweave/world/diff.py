@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import Cells, Op, RowChange
+from skillweave.schema.contract import Cells, Op, RowChange
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
-from skillweave.world.authorizer import LOG_TABLE
+from skillweave.world.sql import LOG_TABLE
 
 _ORDER = {"delete": 0, "update": 1, "insert": 2}
 """Rows are deleted first, since others may take their unique values."""

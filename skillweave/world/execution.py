@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import DomainRole
-from skillweave.schema.call import Call, CallResult, RuleVerdict, ToolError
+from skillweave.schema.contract import Call, CallResult, RuleVerdict, ToolError
 from skillweave.schema.record import Json
 from skillweave.world.arguments import BoundValue, bind
-from skillweave.world.ids import IdCounter
+from skillweave.world.canonical import IdCounter
 from skillweave.world.interpreter import CallOutcome, CompiledTool, DefectError, run
 from skillweave.world.state import State
 

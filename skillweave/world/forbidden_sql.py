@@ -18,9 +18,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.contract import Tool
-from skillweave.world.authorizer import FUNCTIONS
 from skillweave.world.lineage import ColumnLineage, cte_of
-from skillweave.world.sql import Statement, parse, tokens
+from skillweave.world.sql import FUNCTIONS, Statement, parse, tokens
 
 SqlForm = Literal["expression", "query", "change"]
 """What a guard, a `returns` and an effect must be."""

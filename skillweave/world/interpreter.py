@@ -13,13 +13,12 @@ from itertools import chain
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import RuleVerdict, ToolError
-from skillweave.schema.contract import Guard, Tool
+from skillweave.schema.contract import Guard, RuleVerdict, Tool, ToolError
 from skillweave.schema.record import Json, Value
 from skillweave.world.arguments import BoundValue
+from skillweave.world.canonical import minted_by, prefix_of
 from skillweave.world.database import updated_through_views, with_booleans
 from skillweave.world.forbidden_sql import SqlForm, refused_in, texts_of
-from skillweave.world.ids import minted_by, prefix_of
 from skillweave.world.lineage import ColumnLineage
 
 MAX_ROWS = 10_000

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from types import MappingProxyType
 
-from skillweave.schema.call import Call, CallResult, ToolError
+from skillweave.schema.contract import Call, CallResult, ToolError
 from skillweave.schema.record import Json
 from skillweave.schema.task import FaultKind, Noise
 

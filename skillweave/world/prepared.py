@@ -19,11 +19,11 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.entity import ColumnComparison, Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
-from skillweave.world.authorizer import authorize
+from skillweave.world.canonical import IdCounter, counter_of
 from skillweave.world.database import create_views
 from skillweave.world.diff import RowReader, log_touched, reader_of, snapshot
-from skillweave.world.ids import IdCounter, counter_of
 from skillweave.world.interpreter import CompiledTool, compile_tool
+from skillweave.world.sql import authorize
 from skillweave.world.tools import ToolDefinition, session_tools, tool_definitions
 
 MAX_STEPS = 20_000_000

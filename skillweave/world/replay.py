@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from skillweave.schema.call import CallResult, RowChange
+from skillweave.schema.contract import CallResult, RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.task import FaultKind, GoldenCall, Task
 from skillweave.world.canonical import canonical

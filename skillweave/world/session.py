@@ -8,13 +8,13 @@ from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from skillweave.base.errors import WorldError
-from skillweave.schema.call import DECLINE, TRANSFER, Call, CallResult, RowChange, ToolError
+from skillweave.schema.contract import DECLINE, TRANSFER, Call, CallResult, RowChange, ToolError
 from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json, Row
 from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
+from skillweave.world.canonical import IdCounter
 from skillweave.world.database import digest
 from skillweave.world.execution import CallContext, execute_call, failed
-from skillweave.world.ids import IdCounter
 from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import DatabaseCopy, PreparedWorld

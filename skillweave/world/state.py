@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from skillweave.base.errors import WorldError
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.record import Row
 from skillweave.world import database, diff
 from skillweave.world.arguments import BoundValue
-from skillweave.world.authorizer import LOG_TABLE
-from skillweave.world.ids import IdCounter, counter_of
+from skillweave.world.canonical import IdCounter, counter_of
 from skillweave.world.interpreter import changed_by
 from skillweave.world.prepared import DatabaseCopy, PreparedWorld
+from skillweave.world.sql import LOG_TABLE
 
 Answer = TypeVar("Answer")
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 from pydantic_core import from_json
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import DECLINE, TRANSFER, CallResult
-from skillweave.schema.contract import Parameter, ParameterType, Tool
+from skillweave.schema.contract import DECLINE, TRANSFER, CallResult, Parameter, ParameterType, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import ToolCall

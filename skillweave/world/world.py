@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from skillweave.base.digest import digest_bytes
+from skillweave.base.store import digest_bytes
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import RowChange
-from skillweave.schema.contract import Policy
+from skillweave.schema.contract import Policy, RowChange
 from skillweave.schema.record import Row
 from skillweave.schema.task import Task
 from skillweave.world.diff import read_row, reader_of

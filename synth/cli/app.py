@@ -104,7 +104,7 @@ def list_steps(
     cross: Annotated[bool, typer.Option("--cross-domain", help="Only the steps of cross-domain runs.")] = False,
 ) -> None:
     """List the steps, and what they read and write."""
-    from synth.cli.listing import show_steps
+    from synth.cli.status import show_steps
 
     show_steps(_source(context), "both" if single == cross else "single" if single else "cross_domain")
 
@@ -112,7 +112,7 @@ def list_steps(
 @app.command("list-services")
 def list_services() -> None:
     """List the services that the offline author knows, with seed domains for each."""
-    from synth.cli.listing import show_services
+    from synth.cli.status import show_services
 
     show_services()
 
@@ -125,7 +125,7 @@ def init_config(
     ] = DEFAULT_CONFIG,
 ) -> None:
     """Write a commented configuration with every default."""
-    from synth.cli.listing import write_config
+    from synth.cli.status import write_config
 
     write_config(_source(context), path)
 

@@ -10,20 +10,18 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from skillweave.base.command import counted, one_line
-from skillweave.base.digest import digest_bytes, digest_file
+from skillweave.base.command import counted, one_line, progress
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import MANIFEST, ItemOutput, Manifest
-from skillweave.base.progress import progress
-from skillweave.base.store import Store
+from skillweave.base.store import Store, digest_bytes, digest_file
 from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.sandbox.strength import caution, strength
-from skillweave.schema.call import SESSION_TOOLS
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.reports import Decontamination
 from skillweave.world.dataset import Dataset
 from synth.artifacts import QUERIES
+from synth.cli.display import show_table
 from synth.cli.options import PipelineOptions, PipelineSource
-from synth.cli.text import show_table
 from synth.engine.artifact import Artifact, split_parts
 from synth.engine.pipeline import load_pipeline
 from synth.reports.card import CARD, write_card
@@ -38,7 +36,7 @@ from synth.verification.dataset import (
     task_count,
     task_jobs,
 )
-from synth.verification.servers import runtime_faults
+from synth.verification.worlds import runtime_faults
 
 DATASET_FOLDERS = frozenset({"queries", "policies", "tool_lists", "database", "mcp_servers", "blueprints"})
 """Folders of what tasks are made of. Each file in them has to be in the manifest."""

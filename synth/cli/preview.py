@@ -19,13 +19,12 @@ from skillweave.base.command import counted, one_line
 from skillweave.base.errors import ConfigError, SkillweaveError
 from skillweave.base.store import locked
 from skillweave.schema.contract import Tool
-from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
+from skillweave.schema.reports import QuestionMetrics, total_metrics
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
-from synth.cli.display import LiveTable, display
+from synth.cli.display import LiveTable, QuestionUsage, are_all_offline, cost_of, display, show_questions, tokens_of
 from synth.cli.dry_run import CostEstimate, CostForecast, ExpectedQuestions
 from synth.cli.options import PipelineOptions, PipelineSource
-from synth.cli.text import QuestionUsage, are_all_offline, cost_of, show_questions, tokens_of
 from synth.engine.drive import drive
 from synth.engine.pipeline import Pipeline
 from synth.engine.run import PipelineRun

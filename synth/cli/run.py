@@ -13,11 +13,10 @@ from skillweave.base.store import Store, locked
 from skillweave.plugins import load_plugins
 from skillweave.sandbox.strength import caution
 from synth.artifacts import QUERIES
-from synth.cli.display import display
+from synth.cli.display import QuestionUsage, display
 from synth.cli.dry_run import show_estimate
 from synth.cli.options import PipelineOptions, PipelineSource
 from synth.cli.summary import RunReport, show_summary
-from synth.cli.text import QuestionUsage
 from synth.engine.drive import drive, require_settled
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.run import PipelineRun

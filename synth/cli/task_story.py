@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from skillweave.base.command import one_line
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import DECLINE, TRANSFER, RowChange
+from skillweave.schema.contract import DECLINE, TRANSFER, RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FaultKind, GoldenCall, Task
 from skillweave.world.replay import result_reference

@@ -12,10 +12,9 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from skillweave.base.digest import digest_bytes, digest_file
 from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import ItemOutput, JoinedFile, Manifest
-from skillweave.base.store import CACHE, Stamp, Store
+from skillweave.base.store import CACHE, Stamp, Store, digest_bytes, digest_file
 from skillweave.schema.record import Json
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from skillweave.base.digest import digest_file
 from skillweave.base.errors import ConfigError
+from skillweave.base.store import digest_file
 from skillweave.config.llm import AuthorConfig, RoleConfig
 from skillweave.config.load import check_section, nearest
 from skillweave.config.sections import Config

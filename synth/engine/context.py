@@ -11,16 +11,15 @@ from pathlib import Path
 from random import Random
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
-from skillweave.base.digest import digest_bytes, digest_file, digest_json
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import ItemOutput
-from skillweave.base.store import Store
+from skillweave.base.store import Store, digest_bytes, digest_file, digest_json
 from skillweave.config.sections import SplitsConfig
 from skillweave.llm.ask import AnswerCheck, AuthorChain, ask
 from skillweave.llm.elements import ElementCheck
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.question import Question
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from synth.engine.artifact import Artifact, decode, encode
 
 T = TypeVar("T")

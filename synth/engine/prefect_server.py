@@ -15,8 +15,8 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
+from skillweave.base.command import die_with_parent
 from skillweave.base.errors import ConfigError, SkillweaveError
-from skillweave.base.processes import die_with_parent
 from skillweave.config.llm import is_http_url
 
 PREFECT_HOME = ".prefect"

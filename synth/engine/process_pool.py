@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
 
-from skillweave.base.processes import die_with_pipe
+from skillweave.base.command import die_with_pipe
 from skillweave.plugins import load_plugins, loaded_plugins
 
 R = TypeVar("R")

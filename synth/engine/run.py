@@ -21,7 +21,7 @@ from skillweave.base.store import CACHE, TEMPORARY, Store
 from skillweave.config.sections import Config, Runner
 from skillweave.llm.ask import AuthorChain
 from skillweave.plugins import load_plugins, loaded_plugins
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.strength import require
 from synth.engine.authors import Authors
 from synth.engine.context import Context, RunSetting

@@ -11,8 +11,8 @@ from threading import RLock
 from typing import Any
 
 from skillweave.base.code import CodeIndex
-from skillweave.base.digest import digest_json
 from skillweave.base.manifest import Fingerprint, ItemOutput, ItemRecord, Manifest
+from skillweave.base.store import digest_json
 from synth.engine.authors import Authors
 from synth.engine.context import SEEDS_LABEL, SPLITS_LABEL, RunSetting, keys_label, seeds_digest, splits_digest
 from synth.engine.pipeline import Pipeline, VisibleOutputs, blocking_reason, visible_to

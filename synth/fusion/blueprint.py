@@ -24,9 +24,9 @@ from skillweave.schema.blueprint import (
 from skillweave.schema.contract import Effect, Guard, Parameter
 from skillweave.schema.entity import Attribute, Entity, InitialRows
 from skillweave.schema.record import table_of
-from skillweave.world.authorizer import LOG_TABLE, Access
-from skillweave.world.contract.statements import StatementPreparer
+from skillweave.world.contract.tools import StatementPreparer
 from skillweave.world.interpreter import guard_query
+from skillweave.world.sql import LOG_TABLE, Access
 from synth.fusion.persons import PERSON_KEY, in_words, person_of, shared_person
 from synth.fusion.rewriting import rewrite_tables
 

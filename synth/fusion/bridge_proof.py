@@ -13,10 +13,10 @@ from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.fusion import BridgeProof
 from skillweave.schema.record import Json
-from skillweave.world.authorizer import Access
-from skillweave.world.contract.statements import StatementPreparer
+from skillweave.world.contract.tools import StatementPreparer
 from skillweave.world.interpreter import guard_query
 from skillweave.world.session import ContractSession
+from skillweave.world.sql import Access
 from skillweave.world.world import World
 from synth.fusion.bridge_search import BridgeCall, BridgeTrial, breaks, is_lawful
 

@@ -13,8 +13,7 @@ from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.fusion import PolicyConflict
 from skillweave.world.contract.entities import ContractProblem
-from skillweave.world.contract.statements import StatementChecker, StatementPreparer
-from skillweave.world.contract.tools import RESERVED_ERRORS
+from skillweave.world.contract.tools import RESERVED_ERRORS, StatementChecker, StatementPreparer
 from skillweave.world.forbidden_sql import texts_of
 from skillweave.world.interpreter import guard_query
 from skillweave.world.lineage import ColumnLineage

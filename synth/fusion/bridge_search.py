@@ -11,8 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
-from skillweave.schema.call import CallResult
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.contract import CallResult, Parameter, Tool
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.session import ContractSession
 from synth.search.arguments import Arguments, ArgumentSearch

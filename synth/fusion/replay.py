@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedMember
-from skillweave.schema.call import CallResult, Cells, RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import CallResult, Cells, RowChange, Tool
 from skillweave.schema.fusion import FusedReplays
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall

@@ -5,10 +5,9 @@ The same words must not fit another row that a read shows when it is called in a
 
 from collections.abc import Sequence
 
-from skillweave.schema.call import CallResult
-from skillweave.schema.combination import Combination, MentionedRow
+from skillweave.schema.combination import Combination, MentionedRow, RequestedValue, TaskTemplate
+from skillweave.schema.contract import CallResult
 from skillweave.schema.record import Json
-from skillweave.schema.template import RequestedValue, TaskTemplate
 from skillweave.world.canonical import dump
 from skillweave.world.world import World
 from synth.gates.gate import Gate

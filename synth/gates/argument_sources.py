@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import Combination, MentionedRow
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import dump

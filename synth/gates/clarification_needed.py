@@ -9,11 +9,10 @@ from itertools import islice
 from random import Random
 
 from evaluator.checks.state import check_state
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, OmittedSlot
 from skillweave.schema.contract import Parameter
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, GoldenCall
-from skillweave.schema.template import OmittedSlot
 from skillweave.world.canonical import dump
 from skillweave.world.replay import ResultReference, result_reference
 from skillweave.world.session import ContractSession
@@ -21,9 +20,8 @@ from skillweave.world.world import World
 from synth.contracts.visibility import keys_shown
 from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
-from synth.tasks.criteria import criteria_of
+from synth.tasks.criteria import KnownValue, criteria_of, known_from_reads, said_by_user
 from synth.tasks.kinds import KINDS
-from synth.tasks.knowledge import KnownValue, known_from_reads, said_by_user
 from synth.tasks.replay import (
     GoldenRun,
     Rejected,

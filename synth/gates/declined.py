@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 
-from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import Guard, Tool
+from skillweave.schema.contract import Guard, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import canonical

@@ -13,14 +13,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, TaskTemplate
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria, Gates, Task
-from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
-from synth.tasks.criteria import criteria_of
-from synth.tasks.knowledge import KnownValue
+from synth.tasks.criteria import KnownValue, criteria_of
 from synth.tasks.replay import GoldenRun, run_golden
 
 _FIELDS = tuple(name for name in Gates.model_fields if name != "own")

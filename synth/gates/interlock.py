@@ -9,21 +9,20 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from skillweave.schema.blueprint import FusedBlueprint, FusedTool
-from skillweave.schema.call import CallResult
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import STRUCTURAL, Guard, Tool
+from skillweave.schema.contract import STRUCTURAL, CallResult, Guard, Tool
 from skillweave.schema.fusion import ProvenLink
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.replay import result_reference, value_at
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.contracts.dependencies import columns_read
 from synth.contracts.wording import value_type
+from synth.contracts.writes import columns_read
 from synth.gates.declined import calls_showing_reason
 from synth.gates.gate import Figures, JudgedTask, TaskGate
+from synth.tasks.criteria import KnownValue, is_known, known_from_reads, known_from_results, said_by_user
 from synth.tasks.kinds import is_declined
-from synth.tasks.knowledge import KnownValue, is_known, known_from_reads, known_from_results, said_by_user
 from synth.tasks.replay import Rejected, open_session, rows_of
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.combination import Combination, TaskTemplate, ValidatedTask
 from skillweave.schema.record import Json
 from skillweave.schema.reports import TemplateWithoutTasks
-from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates import GATES
 from synth.gates.gate import JudgedCombination, gates_record
@@ -96,7 +95,7 @@ def _in_record_order(figures: Mapping[str, Json]) -> dict[str, Json]:
     return {**first, **figures}
 
 
-class Judgement(NamedTuple):
+class JudgedCombinations(NamedTuple):
     validated: list[ValidatedTask]
     rejected: list[tuple[str, str, str]]
     """Id of a combination, reason, detail."""
@@ -112,7 +111,7 @@ def judge_combinations(
     quotas: Mapping[str, int],
     bounds: PlannerBounds = DEFAULT_BOUNDS,
     most: int = 0,
-) -> Judgement:
+) -> JudgedCombinations:
     """Judge the combinations of a world in their order. Pure: the same arguments give the same tasks.
 
     Args:
@@ -124,7 +123,7 @@ def judge_combinations(
     """
     world = World(blueprint, database, now=now)
     judge = CombinationJudge(world, templates, stated, bounds)
-    judgement = Judgement([], [])
+    judgement = JudgedCombinations([], [])
     kept: dict[str, set[str]] = {}
     numbers: Counter[str] = Counter()
     for combination in combinations:

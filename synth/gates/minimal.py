@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from evaluator.checks.state import check_state
-from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import Combination
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.world.canonical import dump

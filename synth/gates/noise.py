@@ -7,7 +7,7 @@ that meets one and is not repeated holds the same values, and the end state is t
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from skillweave.schema.call import SESSION_TOOLS, CallResult
+from skillweave.schema.contract import SESSION_TOOLS, CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world.canonical import dump

@@ -17,7 +17,7 @@ from skillweave.world.canonical import dump
 from skillweave.world.replay import result_reference
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
-from synth.contracts.dependencies import columns_filled_by
+from synth.contracts.writes import columns_filled_by
 from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
 from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden, scalar

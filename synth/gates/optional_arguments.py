@@ -9,14 +9,13 @@ from itertools import islice
 from random import Random
 
 from evaluator.checks.state import check_state
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, TaskTemplate
 from skillweave.schema.contract import Parameter, ParameterType, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, GoldenCall
-from skillweave.schema.template import TaskTemplate
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
-from synth.contracts.dependencies import columns_filled_by
+from synth.contracts.writes import columns_filled_by
 from synth.gates.answers import told_values
 from synth.gates.gate import Gate
 from synth.search.arguments import argument_search

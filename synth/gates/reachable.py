@@ -8,8 +8,8 @@ For what a rule forbids, the planner must find no lawful way to what the call as
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import Combination
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.world.canonical import canonical

@@ -10,11 +10,10 @@ from math import prod
 
 from evaluator.checks.state import check_state
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, MentionedRow
+from skillweave.schema.combination import Combination, MentionedRow, TaskTemplate
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria
-from skillweave.schema.template import TaskTemplate
 from skillweave.world.canonical import dump
 from skillweave.world.replay import result_reference
 from skillweave.world.session import ContractSession
@@ -23,8 +22,8 @@ from synth.contracts.visibility import column_origins
 from synth.gates.answers import is_view_limit_met, told_values
 from synth.gates.declined import rules_broken
 from synth.gates.gate import Gate
+from synth.tasks.criteria import known_from_reads, said_by_user
 from synth.tasks.kinds import is_declined, is_transferred
-from synth.tasks.knowledge import known_from_reads, said_by_user
 from synth.tasks.replay import (
     GoldenRun,
     Rejected,

@@ -4,8 +4,8 @@ The call is made in a session where all tools are offered. No effect of an offer
 no number of calls reaches it. All reads are offered, and the golden calls hand the request over.
 """
 
-from skillweave.schema.call import TRANSFER
 from skillweave.schema.combination import Combination
+from skillweave.schema.contract import TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
 from skillweave.world.world import World

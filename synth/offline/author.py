@@ -8,15 +8,16 @@ from functools import cache, cached_property
 from importlib.resources import files
 
 from skillweave.base.code import CodeIndex
-from skillweave.base.digest import digest_json, digest_text
 from skillweave.base.errors import AuthorError, ConfigError
+from skillweave.base.store import digest_json, digest_text
 from skillweave.llm.backends.backend import Request
 from skillweave.llm.json_text import compact_json, plain_json
 from skillweave.schema.record import Json
-from synth.offline.answers import fusion, tasks, worlds
+from synth.offline import task_answers as fusion
+from synth.offline import task_answers as tasks
+from synth.offline import world_answers as worlds
 from synth.offline.coding import server
-from synth.offline.question import Answer, OfflineQuestion
-from synth.offline.services import catalogue, services_for
+from synth.offline.services import Answer, OfflineQuestion, catalogue, services_for
 
 ANSWERS: dict[str, Answer] = {
     "domains.expand": worlds.expand,
@@ -34,7 +35,7 @@ ANSWERS: dict[str, Answer] = {
     "server.write": server.answer_server,
     "server.tests": server.answer_server_tests,
     "fusion.links": fusion.links,
-    "fusion.stories": fusion.stories,
+    "fusion.stories": fusion.fusion_stories,
     "fusion.mediate": fusion.mediate,
     "policy.merge": fusion.merge,
     "tasks.goals": tasks.goals,

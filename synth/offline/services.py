@@ -4,27 +4,29 @@ A file holds two YAML documents. The first says what varies (`ServiceHeader`). T
 the blueprint's own format, plus `talk` (how people speak of it) and `goals` (what they want from it). Which service,
 setting and knobs stand behind a domain follows from the run's seed and the domain's name alone, so every question of
 a domain gets its answer from the same variant.
+
+What an offline answer is made from: the question's name and variables, its key and the run's seed.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import product
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from jinja2 import Environment, StrictUndefined
 from pydantic import Field
 
 from skillweave.base.errors import AuthorError, ConfigError
+from skillweave.schema.combination import Goal
 from skillweave.schema.contract import Event, Invariant, Tool
 from skillweave.schema.entity import Domain, Entity
 from skillweave.schema.record import Name, Record, table_of
-from skillweave.schema.template import Goal
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader written in C, if there is one: the same values in a tenth of the time."""
@@ -224,3 +226,46 @@ def _nearest(name: str, known: list[str]) -> str:
 
 def _words(text: str) -> set[str]:
     return {word.rstrip("s") for word in re.findall(r"[a-z]+", text.lower())} - {"service", "and", "of", "the", "a"}
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class OfflineQuestion:
+    """A question that the offline author is asked."""
+
+    name: str
+    key: str
+    """The item that it is asked about."""
+    variables: Mapping[str, object]
+    """What its prompt is rendered from."""
+    seed: int
+    """The run's."""
+
+    def get(self, name: str, kind: type[T]) -> T:
+        """The variable `name`. AuthorError if the question has none of this type."""
+        value = self.variables.get(name)
+        if not isinstance(value, kind):
+            raise AuthorError(f"question {self.name!r} gave {name!r} as {type(value).__name__}, not {kind.__name__}")
+        return value
+
+    def many(self, name: str, kind: type[T]) -> list[T]:
+        """The variable `name`, a list of this type. AuthorError if it is anything else."""
+        values = self.get(name, list)
+        if not all(isinstance(value, kind) for value in values):
+            raise AuthorError(f"question {self.name!r} gave {name!r} with something else than {kind.__name__}")
+        return values
+
+    def variant(self, domain: str) -> ServiceVariant:
+        """The service, setting and knobs that stand behind a domain. AuthorError if there are none."""
+        return variant(self.seed, domain)
+
+    @property
+    def random(self) -> Random:
+        """Random numbers seeded by run, question and key: order and concurrency never change a byte."""
+        return Random(f"{self.seed}/{self.name}/{self.key}")
+
+
+Answer = Callable[[OfflineQuestion], Any]
+"""Answers a question: with a text, a record, a list of records, or any other value that JSON can hold."""

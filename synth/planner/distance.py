@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from skillweave.schema.call import ANY, NEW, Cells, RowChange
+from skillweave.schema.contract import ANY, NEW, Cells, RowChange
 from skillweave.schema.record import Json
 from skillweave.world.compare import ComparisonLookup, normalise
 from synth.contracts.writes import Column, ToolWrites

@@ -9,8 +9,7 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from evaluator.checks.state import check_state
-from skillweave.schema.call import ANY, NEW, CallResult, RowChange
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import ANY, NEW, CallResult, RowChange, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, FactToTell
 from skillweave.world.canonical import canonical, dump

@@ -10,18 +10,17 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from skillweave.schema.call import CallResult, RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.contract import CallResult, Parameter, RowChange, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, FactToTell
-from skillweave.world.ids import prefix_of
+from skillweave.world.canonical import prefix_of
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.wording import value_type
 from synth.engine.step import Params
 from synth.search.slots import Slot
-from synth.tasks.knowledge import KnownValue, said_by_user
+from synth.tasks.criteria import KnownValue, said_by_user
 from synth.tasks.replay import rows_of
 
 Columns = Mapping[str, Json]

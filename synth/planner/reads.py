@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import NamedTuple
 
-from skillweave.schema.call import CallResult
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import CallResult, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
 from skillweave.world.canonical import dump

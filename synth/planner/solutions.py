@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import Call, CallResult
 from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.contract import Call, CallResult
 from skillweave.schema.score import GoldenStep, StepTruth
 from skillweave.schema.task import Criteria, Task
 from skillweave.world.replay import rebound

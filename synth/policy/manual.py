@@ -13,8 +13,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedMember
-from skillweave.schema.call import DECLINE, TRANSFER
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import DECLINE, TRANSFER, Tool
 from skillweave.schema.fusion import PolicyConflict
 from skillweave.schema.record import Label, Paragraph, Record, Sentence
 

@@ -16,8 +16,8 @@ from pydantic import Field
 from skillweave.base.errors import ConfigError
 from skillweave.base.manifest import ItemRecord, Manifest
 from skillweave.base.store import Store
-from skillweave.schema.question_metrics import QuestionMetrics
 from skillweave.schema.record import Record
+from skillweave.schema.reports import QuestionMetrics
 from synth.artifacts import DOMAIN_COMBINATIONS, DOMAIN_TOPICS
 
 FILE = "sizes.json"

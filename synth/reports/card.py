@@ -23,8 +23,7 @@ from synth.reports import card_sections as sections
 from synth.reports.card_sections import share, table, text
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import Axis, families_in, is_undecided, overlaps
-from synth.reports.gate_rates import gate_rates
-from synth.reports.rule_coverage import read_rules
+from synth.reports.rule_coverage import gate_rates, read_rules
 
 CARD = "README.md"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))

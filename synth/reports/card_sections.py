@@ -12,7 +12,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.reports import CoverageCount, Diversity, RuleCoverage
 from skillweave.schema.task import Split, Task
 from synth.gates import GATES
-from synth.reports.gate_rates import GateRate, GateRates
+from synth.reports.rule_coverage import GateRate, GateRates
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>|]|(?<!\w)_|_(?!\w))")

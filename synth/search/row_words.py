@@ -20,8 +20,7 @@ from synth.artifacts import DATABASE
 from synth.contracts.visibility import column_origins
 from synth.engine.context import Context
 from synth.engine.step import Params
-from synth.questions.partial import ask_partial
-from synth.questions.types import RowWords
+from synth.questions.types import RowWords, ask_partial
 from synth.search.arguments import argument_search
 
 REFERENCES = question("tasks.references", returns=list[RowWords], most=128, under="references")

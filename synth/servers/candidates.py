@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from skillweave.schema.blueprint import DomainRole
-from skillweave.schema.call import Call, RowChange
-from skillweave.schema.contract import Guard, Tool
+from skillweave.schema.contract import Call, Guard, RowChange, Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world import database

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skillweave.base.errors import WorldError
-from skillweave.schema.call import Call, CallResult, RowChange
+from skillweave.schema.contract import Call, CallResult, RowChange
 from skillweave.schema.record import Json
 from skillweave.world.world import World
 

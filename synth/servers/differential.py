@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.run import SandboxOutcome, run
-from skillweave.schema.call import Call, RowChange
+from skillweave.schema.contract import Call, RowChange
 from skillweave.schema.record import Json
 from skillweave.world.world import World
 from synth.servers.cases import (

@@ -1,12 +1,20 @@
-"""Calls that no sensible agent makes: wrong types, unknown names, huge numbers, odd text, no sign-in."""
+"""Calls that no sensible agent makes: wrong types, unknown names, huge numbers, odd text, no sign-in.
 
-from collections.abc import Iterator, Mapping
+Cases of several calls: random sessions of one person, and the sessions that only a fused world has.
+
+Later calls of a random session take values that earlier ones returned. A fused world adds sign-ins through several
+domains, callers whom one domain does not know, and bridge rules.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from random import Random
 
-from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import DECLINE, TRANSFER, Call
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedMember
+from skillweave.schema.contract import DECLINE, TRANSFER, Call, Parameter, Tool
+from skillweave.schema.fusion import BridgeProof
 from skillweave.schema.record import Json
+from skillweave.world.world import World
 from synth.servers.cases import ServerCase
 
 ODD_VALUES: tuple[Json, ...] = (
@@ -154,3 +162,173 @@ def _odd_sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]]
             caller=caller,
         ),
     ]
+
+
+SESSIONS = 30
+CALLS = 10
+PLAIN_VALUES: Mapping[str, Json] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
+
+
+def random_sessions(world: World, successes: Mapping[str, dict[str, Json]], seed: str) -> list[ServerCase]:
+    """Make random sessions.
+
+    Args:
+        world: The world.
+        successes: Tool name -> arguments with which it has succeeded for somebody.
+        seed: Where the choices come from.
+    """
+    core = world.blueprint.core
+    with world.session() as opened:
+        people = [str(row[core.key]) for row in opened.rows(core.table)]
+    if not people:
+        return []
+    return [
+        _session(world, successes, people, Random(f"{seed}/session {number}"), number) for number in range(SESSIONS)
+    ]
+
+
+def _session(
+    world: World, successes: Mapping[str, dict[str, Json]], people: list[str], random: Random, number: int
+) -> ServerCase:
+    caller = random.choice(people)
+    tools = [tool for tool in world.blueprint.tools if tool.kind != "auth"]
+    known: dict[str, list[Json]] = {}
+    calls: list[Call] = []
+    with world.session(caller=caller) as session:
+        for _ in range(CALLS):
+            tool = random.choice(tools)
+            arguments = {
+                parameter.name: _value(parameter, tool, known, successes, random)
+                for parameter in tool.parameters
+                if parameter.required or random.random() < 0.4
+            }
+            calls.append(Call(tool=tool.name, arguments=arguments))
+            _remember(known, session.call(tool.name, arguments).value)
+    return ServerCase(f"session {number} of {CALLS} calls", tuple(calls), caller=caller)
+
+
+def _value(
+    parameter: Parameter,
+    tool: Tool,
+    known: Mapping[str, list[Json]],
+    successes: Mapping[str, dict[str, Json]],
+    random: Random,
+) -> Json:
+    column = (parameter.refers_to or "").partition(".")[2]
+    returned = known.get(parameter.name) or known.get(column)
+    if returned and random.random() < 0.8:
+        return random.choice(returned)
+    if parameter.enum:
+        return random.choice(parameter.enum)
+    return successes.get(tool.name, {}).get(parameter.name, PLAIN_VALUES.get(parameter.type, "x"))
+
+
+def _remember(known: dict[str, list[Json]], value: Json) -> None:
+    """Remember what a result holds, by column."""
+    for row in value if isinstance(value, list) else [value]:
+        if isinstance(row, dict):
+            for name, cell in row.items():
+                if cell is not None and cell not in known.setdefault(name, []):
+                    known[name].append(cell)
+
+
+def fused_cases(world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]) -> list[ServerCase]:
+    """Make the cases that only a fused world has, but for those of bridge rules.
+
+    Args:
+        world: The fused world.
+        fused: Its blueprint.
+        arguments: Tool name -> arguments with which it succeeds.
+    """
+    return [*_sign_ins(world, fused, arguments), *_unknown_callers(world, fused, arguments)]
+
+
+def bridge_cases(proofs: Sequence[BridgeProof]) -> list[ServerCase]:
+    """Each bridge rule met and broken, as in its proof."""
+    return [
+        _proof_case(f"bridge rule {proof.rule} {word}", record)
+        for proof in proofs
+        for word, record in (("met", proof.met), ("broken", proof.broken))
+    ]
+
+
+def _proof_case(about: str, record: Mapping[str, Json]) -> ServerCase:
+    before = record.get("before")
+    steps = [*(before if isinstance(before, list) else []), dict(record)]
+    calls = [Call.model_validate({"tool": step["tool"], "arguments": step["arguments"]}) for step in steps]  # type: ignore[index,call-overload]
+    return ServerCase(about, tuple(calls), caller=str(record["person"]))
+
+
+def _sign_ins(world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]) -> Iterator[ServerCase]:
+    """Each domain signs somebody in for all; then another domain signs in the same person, or another one."""
+    others = [_call(tool, arguments) for tool in _probing_tools(fused)]
+    for first, second in permutations([tool for tool in fused.tools if tool.kind == "auth"], 2):
+        signed_in = _two_persons(world, first, second)
+        if not signed_in:
+            continue
+        opening = _sign_in(world, first, signed_in[0])
+        yield ServerCase(f"sign in by {first.name}, then call every domain", (opening, *others))
+        for person in signed_in:
+            who = "the same person" if person == signed_in[0] else "another person"
+            again = _sign_in(world, second, person)
+            yield ServerCase(f"sign in by {first.name}, {who} by {second.name}", (opening, again, *others))
+            yield ServerCase(f"{who} by {second.name}, signed in already", (again, *others), caller=signed_in[0])
+
+
+def _unknown_callers(
+    world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]
+) -> Iterator[ServerCase]:
+    """Somebody without an account in one domain calls all its tools, and one of each other domain."""
+    others = [_call(tool, arguments) for tool in _probing_tools(fused)]
+    for member in fused.members:
+        unknown = _person_without_account(world, fused, member)
+        if unknown is not None:
+            own = [_call(tool, arguments) for tool in fused.tools if tool.server == member.server]
+            wrong = Call(tool=own[-1].tool, arguments={"no_such_argument": 1})
+            about = f"every tool of {member.namespace} by somebody whom it does not know"
+            yield ServerCase(about, (*own, wrong, *others), caller=unknown)
+            yield ServerCase(
+                f"{about}, identified by another domain", tuple(_after_sign_in(world, fused, unknown, own))
+            )
+
+
+def _after_sign_in(world: World, fused: FusedBlueprint, unknown: str, calls: list[Call]) -> Iterator[Call]:
+    """The calls, after a sign-in by a domain that knows the person."""
+    for tool in fused.tools:
+        if tool.kind == "auth" and world.row_of(unknown, tool.name) is not None:
+            yield _sign_in(world, tool, unknown)
+            break
+    yield from calls
+
+
+def _person_without_account(world: World, fused: FusedBlueprint, member: FusedMember) -> str | None:
+    with world.session() as session:
+        people = session.rows(fused.core.table)
+    return next((str(row[fused.core.key]) for row in people if row[member.account] is None), None)
+
+
+def _two_persons(world: World, *tools: Tool) -> list[str]:
+    """Two persons who have accounts in the domains of all these tools."""
+    return [caller for caller in world.callers if all(world.row_of(caller, tool.name) for tool in tools)][:2]
+
+
+def _probing_tools(fused: FusedBlueprint) -> list[Tool]:
+    """A read of each domain that needs no argument, or else its last tool."""
+    tools: list[Tool] = []
+    for member in fused.members:
+        own = [tool for tool in fused.tools if tool.server == member.server]
+        plain = [
+            tool for tool in own if tool.kind == "read" and not any(parameter.required for parameter in tool.parameters)
+        ]
+        tools.append((plain or own[-1:])[0])
+    return tools
+
+
+def _sign_in(world: World, tool: Tool, person: str) -> Call:
+    """A sign-in with what the domain knows of the person."""
+    row = world.row_of(person, tool.name) or {}
+    return Call(tool=tool.name, arguments={parameter.name: row.get(parameter.name) for parameter in tool.parameters})
+
+
+def _call(tool: Tool, arguments: Mapping[str, dict[str, Json]]) -> Call:
+    return Call(tool=tool.name, arguments=arguments[tool.name])

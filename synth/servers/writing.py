@@ -26,10 +26,8 @@ from synth.engine.artifact import each
 from synth.engine.context import Context
 from synth.engine.step import Params
 from synth.servers.differential import ServerDifference
-from synth.servers.own_tests import failures
-from synth.servers.skeleton import booleans, function_head, registry
-from synth.servers.static_check import own_test_faults, static_faults
-from synth.servers.suite import DifferentialSuite, ServerReport, prepare_suite, run_suite
+from synth.servers.skeleton import booleans, function_head, own_test_faults, registry, static_faults
+from synth.servers.suite import DifferentialSuite, ServerReport, failures, prepare_suite, run_suite
 
 P = TypeVar("P", bound=Params)
 

@@ -10,13 +10,12 @@ from datetime import datetime, timedelta
 from itertools import islice
 from random import Random
 
-from skillweave.schema.call import CallResult
-from skillweave.schema.contract import Event, Guard, Tool
+from skillweave.schema.contract import CallResult, Event, Guard, Tool
 from skillweave.schema.record import Value
 from skillweave.schema.reports import UnmetGuard
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.contracts.dependencies import affects, columns_read, columns_written
+from synth.contracts.writes import affects, columns_read, columns_written
 from synth.search.arguments import ArgumentSearch
 from synth.search.values import DATETIME_FORMAT
 from synth.simulation.coverage import LAWFUL_CALLS, RowVisibility

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.run import run
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.entity import Entity

@@ -13,12 +13,11 @@ from heapq import heapify, heappop, heappush
 from random import Random
 from typing import NamedTuple
 
-from skillweave.schema.call import CallResult
-from skillweave.schema.contract import Event
+from skillweave.schema.contract import CallResult, Event
 from skillweave.schema.record import Json, Row
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.contracts.dependencies import columns_written
+from synth.contracts.writes import columns_written
 from synth.search.arguments import ArgumentSearch
 from synth.search.values import DATETIME_FORMAT
 from synth.simulation.events import TOO_LONG, BackOffice, ContractBroken, ContractPart, InvariantMonitor, sql_failure

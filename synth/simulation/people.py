@@ -11,8 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import CallResult
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import CallResult, Tool
 from skillweave.schema.record import Value
 from synth.contracts.visibility import keys_shown
 from synth.search.values import day_of

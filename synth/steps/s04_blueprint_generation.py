@@ -2,7 +2,7 @@
 
 Only entities that the graph connects with the core person are used. The rule book comes first and whole: the tools, and
 every rule as one sentence. Contracts then say the same in SQL, a few tools a question, each with the whole book in
-sight. In the end the blueprint is tried (`synth/trial/acceptance.py`); what goes wrong is repaired or taken out.
+sight. In the end the blueprint is tried (`synth/trial/trial.py`); what goes wrong is repaired or taken out.
 """
 
 import asyncio
@@ -20,12 +20,11 @@ from synth.artifacts import DOMAIN_TOPICS, DRAFTS, ENTITIES, ENTITY_GRAPH
 from synth.engine.context import Context
 from synth.engine.step import step
 from synth.policy.review import DECIDE, REWORD, review_rules
-from synth.questions.partial import ask_partial, in_groups
-from synth.questions.types import Contract, RuleBook, Rules
+from synth.questions.types import Contract, RuleBook, Rules, ask_partial, in_groups
 from synth.steps.s03_entity_graph import reachable
-from synth.trial.acceptance import MEND, AcceptanceParams, accepted_blueprint, require_world
 from synth.trial.draft import draft_of, fatal_faults, relationship_faults, with_rules
 from synth.trial.rule_book import book_faults, contract_faults, tools_of
+from synth.trial.trial import MEND, AcceptanceParams, accepted_blueprint, require_world
 
 RELATIONSHIPS = question("blueprint.relationships", returns=list[Entity], most=32, under="relationships")
 BOOK = question("blueprint.book", returns=RuleBook)

@@ -9,15 +9,14 @@ from random import Random
 
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.template import ToolEdge, ToolGraph
+from skillweave.schema.combination import ToolEdge, ToolGraph
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, TOOL_GRAPHS
-from synth.contracts.dependencies import auth_edges, data_edges, state_edges
+from synth.contracts.writes import auth_edges, data_edges, state_edges
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.questions.partial import ask_partial
-from synth.questions.types import Story
-from synth.simulation.edge_proof import EdgeProver
+from synth.questions.types import Story, ask_partial
+from synth.simulation.coverage import EdgeProver
 
 STORIES = question("tools.stories", returns=list[Story], most=64, under="stories")
 

@@ -20,7 +20,7 @@ from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.combinations import choose_combinations, world_names
 from synth.fusion.links import link_faults
-from synth.questions.partial import ask_partial
+from synth.questions.types import ask_partial
 
 LINKS = question("fusion.links", returns=list[Link], most=200, under="links")
 MOST_DOMAINS = 5

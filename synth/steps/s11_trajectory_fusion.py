@@ -17,7 +17,7 @@ from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.blueprint import fuse
 from synth.fusion.links import fused_graph
-from synth.questions.partial import ask_partial
+from synth.questions.types import ask_partial
 from synth.search.row_words import REFERENCES, ask_row_words
 from synth.stories.faults import faults_by_story
 from synth.stories.proof import StoryInputs, try_stories

@@ -12,15 +12,25 @@ from pydantic import Field
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.combination import Goal, TaskTemplate
 from skillweave.schema.contract import Tool
-from skillweave.schema.template import Goal, TaskTemplate
-from synth.artifacts import BLUEPRINTS, CONTRACTS, DATABASE, FUSIONS, MEDIATIONS, SUMMARIES, TEMPLATES, TOOL_GRAPHS
+from synth.artifacts import (
+    BLUEPRINTS,
+    CONTRACTS,
+    DATABASE,
+    FUSIONS,
+    MEDIATIONS,
+    SUMMARIES,
+    TEMPLATES,
+    TOOL_GRAPHS,
+    fused_contract,
+    is_fused,
+)
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.gates.interlock import refusable_bridge_rules
-from synth.questions.partial import ask_partial
+from synth.questions.types import ask_partial
 from synth.search.row_words import REFERENCES, ask_row_words
-from synth.steps.item_world import fused_contract, is_fused
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.goals import GoalTrials, persons_able
 from synth.tasks.kinds import KINDS, TemplateSource, derived_templates

@@ -8,17 +8,27 @@ created as well, and more candidates are chosen than are wanted: s16 keeps those
 from pydantic import Field
 
 from evaluator.kinds import KINDS as SCORED_KINDS
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, TaskTemplate
 from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.schema.task import Kind
-from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
-from synth.artifacts import BLUEPRINTS, COMBINATIONS, CONTRACTS, DATABASE, LACKING, MEDIATIONS, QUOTAS, TEMPLATES
+from synth.artifacts import (
+    BLUEPRINTS,
+    COMBINATIONS,
+    CONTRACTS,
+    DATABASE,
+    LACKING,
+    MEDIATIONS,
+    QUOTAS,
+    TEMPLATES,
+    contract_of,
+    is_fused,
+    servers_of,
+)
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.gates.clarification_needed import no_clarification_reason
 from synth.gates.indirect_route import indirect_route_reason
-from synth.steps.item_world import contract_of, is_fused, servers_of
 from synth.tasks.kinds import KINDS
 from synth.tasks.selection import SelectionInput, choose_instances, find_candidates
 from synth.tasks.splits import splits_of

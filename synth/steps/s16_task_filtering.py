@@ -25,6 +25,7 @@ from synth.artifacts import (
     QUOTAS,
     TEMPLATES,
     VALIDATED,
+    contract_of,
 )
 from synth.engine.context import Context
 from synth.engine.step import step
@@ -32,7 +33,6 @@ from synth.fusion.replay import SingleWorld, replay_goldens
 from synth.gates import GATES
 from synth.gates.judging import judge_combinations, templates_without_tasks
 from synth.planner.problem import PlannerParams
-from synth.steps.item_world import contract_of
 from synth.tasks.splits import alternate_goals, combinations_over_share
 
 TOO_MANY = "more than its share of the world's tasks"

@@ -7,9 +7,8 @@ that the person knows and no others. Left out are tasks whose words stay faulty,
 from pydantic import Field
 
 from evaluator.kinds import KINDS
-from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.combination import ValidatedTask
-from skillweave.schema.contract import Policy
+from skillweave.schema.contract import SESSION_TOOLS, Policy
 from skillweave.schema.task import Task
 from skillweave.world.tools import name_of
 from skillweave.world.world import World
@@ -30,14 +29,15 @@ from synth.artifacts import (
     TEMPLATES,
     TOOL_LISTS,
     VALIDATED,
+    contract_of,
+    servers_of,
 )
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.gates.noise import noisy_task
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
-from synth.reports.task_set import without_repeats, write_diversity, write_rules
-from synth.steps.item_world import contract_of, servers_of
+from synth.reports.diversity import without_repeats, write_diversity, write_rules
 from synth.tasks.assembly import TaskAssembler
 from synth.tasks.replay import Rejected
 from synth.tasks.splits import family_of, splits_of

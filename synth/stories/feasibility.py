@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 from random import Random
 
-from skillweave.schema.call import CallResult, RowChange
+from skillweave.schema.combination import TaskTemplate, TemplateCall
+from skillweave.schema.contract import CallResult, RowChange
 from skillweave.schema.fusion import PrunedStoryline, StoryCall, Storyline
 from skillweave.schema.record import Json, Row, Value
-from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
 from synth.fusion.links import LinkSource, link_source
 from synth.search.arguments import ArgumentSearch
 from synth.search.values import keys_of_matching_rows, row_choices
-from synth.tasks.fixtures import FixtureBuilder
+from synth.tasks.combinations import FixtureBuilder
 from synth.tasks.replay import rows_of
 
 MOST_TRIES = 3

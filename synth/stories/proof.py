@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedEntity
+from skillweave.schema.combination import RowSource, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.schema.fusion import Fusion, ProvenLink, StoryCall, Storyline
 from skillweave.schema.record import Row
-from skillweave.schema.template import RowSource, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.world.world import World
-from synth.contracts.dependencies import lookup_sources, row_sources
 from synth.contracts.visibility import subject_entity, subject_keys
+from synth.contracts.writes import lookup_sources, row_sources
 from synth.fusion.persons import fused_state
 from synth.gates.interlock import crossings
 from synth.stories.feasibility import FeasibilityTrials

@@ -12,8 +12,16 @@ from functools import lru_cache
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.combination import Combination, FactWords, KnownFact, Telling, UserRequest, ValidatedTask
+from skillweave.schema.combination import (
+    Combination,
+    FactWords,
+    KnownFact,
+    TaskTemplate,
+    Telling,
+    UserRequest,
+    ValidatedTask,
+)
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.entity import Domain
 from skillweave.schema.record import Row
 from skillweave.schema.task import (
@@ -32,7 +40,6 @@ from skillweave.schema.task import (
     TaskInfo,
     TaskLineage,
 )
-from skillweave.schema.template import TaskTemplate
 from skillweave.schema.trajectory import Message
 from skillweave.user_prompt import draw_style, draw_traits, user_prompt
 from skillweave.world.tools import tool_of

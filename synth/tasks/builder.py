@@ -11,13 +11,11 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import MentionedValue
+from skillweave.schema.combination import MentionedValue, TaskTemplate, TemplateCall
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Value
-from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.contracts.dependencies import columns_filled_by
 from synth.contracts.visibility import (
     column_origins,
     columns_seen,
@@ -25,6 +23,7 @@ from synth.contracts.visibility import (
     reads_that_show,
     required_parameters,
 )
+from synth.contracts.writes import columns_filled_by
 from synth.search.arguments import Arguments, argument_search
 from synth.search.blocking_rules import blocking_guard, broken_rules
 from synth.search.lookup import LookupArgument, LookupFinder, RowLookup

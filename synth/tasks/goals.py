@@ -11,13 +11,12 @@ from random import Random
 from typing import Generic, TypeVar
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, Goal, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.schema.contract import Tool
-from skillweave.schema.template import Goal, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.world.world import World
 from synth.artifacts import DATABASE
-from synth.contracts.dependencies import lookup_sources, row_sources
 from synth.contracts.visibility import column_origins
+from synth.contracts.writes import lookup_sources, row_sources
 from synth.engine.context import Context
 from synth.engine.step import Params
 from synth.search.arguments import argument_search

@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from skillweave.schema.call import CallResult
-from skillweave.schema.combination import MentionedRow, MentionedValue
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.combination import MentionedRow, MentionedValue, RowSource, TemplateCall
+from skillweave.schema.contract import CallResult, Parameter, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import GoldenCall
-from skillweave.schema.template import RowSource, TemplateCall
 from skillweave.world.session import ContractSession
 from synth.fusion.links import LinkSource, link_source
 from synth.search.arguments import Arguments

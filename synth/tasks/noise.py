@@ -6,7 +6,7 @@ Which golden calls a fault hits is not computed but observed: they are made in a
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from skillweave.schema.call import SESSION_TOOLS, Call, CallResult
+from skillweave.schema.contract import SESSION_TOOLS, Call, CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import FaultKind, GoldenCall, Noise, PlantedFault, Task
 from skillweave.world.canonical import dump

@@ -9,9 +9,8 @@ from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
-from skillweave.schema.call import Call, CallResult, RowChange
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.contract import Call, CallResult, Parameter, RowChange, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import canonical

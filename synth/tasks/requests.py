@@ -11,11 +11,12 @@ from skillweave.schema.combination import (
     KnownRow,
     MentionedRow,
     MentionedValue,
+    OmittedSlot,
+    TaskTemplate,
     UserRequest,
 )
 from skillweave.schema.record import Json
 from skillweave.schema.task import Persona
-from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.replay import result_reference
 from synth.contracts.visibility import subject_entity
 from synth.contracts.wording import (

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import RowChange
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.contract import RowChange
 from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.schema.task import Login, Split
-from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
-from synth.tasks.combinations import callers_of, combination_for, combinations_of
-from synth.tasks.fixtures import FixtureBuilder
+from synth.tasks.combinations import FixtureBuilder, callers_of, combination_for, combinations_of
 from synth.tasks.kinds import NoInstance
 from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons, balanced_combinations
 

@@ -14,9 +14,8 @@ from typing import NamedTuple
 from evaluator.kinds import KINDS
 from skillweave.config.load import nearest
 from skillweave.config.sections import SplitsConfig
-from skillweave.schema.combination import Combination
+from skillweave.schema.combination import Combination, TaskTemplate
 from skillweave.schema.task import Split
-from skillweave.schema.template import TaskTemplate
 
 STRICTEST_FIRST: tuple[Split, ...] = ("test", "validation", "train")
 """If two splits want the same thing, the first of them gets it."""

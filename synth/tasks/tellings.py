@@ -20,7 +20,7 @@ from skillweave.user_prompt import day_in_words
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_table_name, short_tool_name
 from synth.engine.context import Context
 from synth.engine.step import Params
-from synth.questions.partial import ask_partial
+from synth.questions.types import ask_partial
 
 BATCH_SIZE = 8
 """Tasks in one question."""

@@ -12,16 +12,16 @@ from typing import Literal
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.combination import RowSource, ToolGraph
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Row
-from skillweave.schema.template import RowSource, ToolGraph
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.contracts.dependencies import data_edges, row_sources
 from synth.contracts.results import joined_tables
 from synth.contracts.visibility import column_origins, keys_shown, parameters_without_read, subject_entity, subject_keys
+from synth.contracts.writes import data_edges, row_sources
 from synth.search.lookup import common_row
 from synth.search.row_words import PERSONS, columns_without_ids, listed_rows, row_matches, sayable_columns
 from synth.simulation.generation import filled_tables, has_rows

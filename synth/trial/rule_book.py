@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import SESSION_TOOLS
-from skillweave.schema.contract import Concern, ContractParameter, Effect, Guard, Parameter, Tool
+from skillweave.schema.contract import SESSION_TOOLS, Concern, ContractParameter, Effect, Guard, Parameter, Tool
 from skillweave.world.contract import problems
 from skillweave.world.contract.entities import duplicates
 from synth.policy.audit import audit_rule, common_words, rules_of

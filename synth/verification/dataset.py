@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from skillweave.base.command import process_pool
 from skillweave.base.errors import ArtifactError, SkillweaveError
-from skillweave.base.processes import process_pool
 from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.schema.reports import Diversity, DuplicateCounts
 from skillweave.schema.task import Task
@@ -21,9 +21,8 @@ from synth.reports.card import CARD, card_of
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import families_in, split_faults
 from synth.verification.records import WorldRecords
-from synth.verification.servers import server_faults
 from synth.verification.task import faults_of, id_in
-from synth.verification.worlds import contract_faults, rule_faults, world_faults
+from synth.verification.worlds import contract_faults, rule_faults, server_faults, world_faults
 
 REPORT, REMOVED = "report/diversity.json", "report/duplicates.json"
 _LICENSE = re.compile(r"^license: (\S+)$", re.MULTILINE)

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterator
 from pydantic import ValidationError
 
 from skillweave.base.errors import ArtifactError
-from skillweave.schema.combination import ValidatedTask
+from skillweave.schema.combination import TaskTemplate, ValidatedTask
 from skillweave.schema.task import Criteria, Gates, Task
-from skillweave.schema.template import TaskTemplate
 from skillweave.user_prompt import user_prompt
 from skillweave.world.canonical import dump
 from skillweave.world.dataset import Dataset

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 from rich.console import Console
 
-from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
+from skillweave.schema.reports import QuestionMetrics, total_metrics
 from synth.cli.app import main
 from synth.cli.options import PipelineSource
 from tests.pipeline.small import ROOT

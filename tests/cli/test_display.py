@@ -7,9 +7,8 @@ from rich.console import Console, Group
 
 from skillweave.base.manifest import ItemRecord
 from skillweave.llm.ledger import Ledger, LedgerKey
-from skillweave.schema.question_metrics import QuestionMetrics
-from synth.cli.display import LiveProgress
-from synth.cli.text import QuestionUsage, cost_of, usage_note
+from skillweave.schema.reports import QuestionMetrics
+from synth.cli.display import LiveProgress, QuestionUsage, cost_of, usage_note
 
 HERE = LedgerKey("s02_entities", "entities.extract", "openai/m")
 

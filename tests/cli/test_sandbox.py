@@ -7,7 +7,7 @@ import pytest
 
 from skillweave.config.load import load_config
 from skillweave.sandbox import strength
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from synth.cli.app import main
 from synth.cli.options import PipelineSource
 from synth.engine.run import PipelineRun, RunSpec

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from synth.cli.app import main
-from synth.cli.text import duration
+from synth.cli.display import duration
 from tests.engine.conftest import PLACE, Toy, toy
 
 __all__ = ["toy"]

@@ -1,6 +1,6 @@
 import pytest
 
-from synth.cli.text import show_table
+from synth.cli.display import show_table
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from skillweave.base.errors import ConfigError
 from skillweave.config.load import load_config
-from synth.cli.listing import config_text
+from synth.cli.status import config_text
 from synth.engine.pipeline import load_pipeline, step_params
 
 

@@ -29,9 +29,9 @@ from synth.offline.services import Knob, Service
 from synth.simulation.build import HistoryResult, simulate_history
 from synth.simulation.generation import filled_tables, run_generator, state_of
 from synth.simulation.history import HistoryPlan
-from synth.trial.acceptance import with_enforcers
 from synth.trial.draft import formulate
 from synth.trial.generator import write_generator
+from synth.trial.trial import with_enforcers
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOW = "2025-03-17 09:00:00"

@@ -5,7 +5,9 @@ from typing import TypeGuard
 import pytest
 from pydantic import BaseModel
 
-from docs import config, formats, generate, pipeline
+from docs import formats, generate
+from docs import pages as config
+from docs import pages as pipeline
 from docs.reference import fields_of, readable, table
 from skillweave.config.sections import Config
 from skillweave.schema.record import Record
@@ -46,7 +48,7 @@ def test_every_file_that_a_step_writes_is_on_the_page() -> None:
 
 
 def test_every_step_is_told_with_its_parameters_and_their_defaults() -> None:
-    page = pipeline.page()
+    page = pipeline.pipeline_page()
     for step in load_pipeline().steps:
         section = page.partition(f"\n## {step.name}\n")[2].partition("\n## ")[0]
         assert step.title[1:] in section
@@ -62,7 +64,7 @@ def test_the_picture_shows_no_wait_that_follows_from_others() -> None:
 
 
 def test_every_key_of_the_configuration_is_on_the_page() -> None:
-    page = config.page()
+    page = config.config_page()
     for name, field in Config.model_fields.items():
         kind = field.annotation
         keys = [f"{name}.{key}" for key in kind.model_fields] if _is_section(kind) else [name]
@@ -81,7 +83,7 @@ def test_a_page_that_is_not_what_the_code_says_is_named(tmp_path: Path, capsys: 
     (tmp_path / "config.md").write_text("old")
     capsys.readouterr()
     assert generate.main(["--check"], tmp_path) == 1
-    assert capsys.readouterr().out == "docs/config.md is stale; run: python -m docs.generate\n"
+    assert capsys.readouterr().out == "docs/pages.md is stale; run: python -m docs.generate\n"
     assert (tmp_path / "config.md").read_text() == "old"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = """
 import os, time
-from skillweave.base.processes import process_pool
+from skillweave.base.command import process_pool
 
 def works(number):
     os.write(1, b"%d\\n" % os.getpid())

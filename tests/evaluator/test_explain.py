@@ -5,7 +5,7 @@ import pytest
 from evaluator.explain import explain
 from evaluator.explain.evidence import LONGEST
 from evaluator.replay.trial import ScoredTrial
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.result import FailureClass, FailureRecord
 from skillweave.schema.score import Checks, PolicyCheck, StateCheck
 from skillweave.schema.task import GoldenCall

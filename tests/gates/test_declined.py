@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
+from skillweave.schema.contract import RowChange
 from skillweave.world.world import World
 from synth.gates.declined import rules_broken
 from synth.gates.not_already_true import check_not_already_true

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
-from skillweave.schema.combination import Combination
-from skillweave.schema.template import TaskTemplate, ToolGraph
+from skillweave.schema.combination import Combination, TaskTemplate, ToolGraph
 from skillweave.world.world import World
-from synth.contracts.dependencies import auth_edges, data_edges
+from synth.contracts.writes import auth_edges, data_edges
 from synth.gates.interlock import check_interlock, refusable_bridge_rules
-from synth.gates.judging import Judgement, validate_combination
+from synth.gates.judging import JudgedCombinations, validate_combination
 from synth.tasks.combinations import combinations_of
 from synth.tasks.kinds import KINDS, TemplateSource
 from synth.tasks.replay import Rejected
@@ -167,7 +166,7 @@ def test_nothing_asked_for_interlocks_nothing() -> None:
     assert reason(JOINED, asked().model_copy(update={"asked": None})) == "not interlocked"
 
 
-def made_in(joined: World, folder: Path, most: int) -> Judgement:
+def made_in(joined: World, folder: Path, most: int) -> JudgedCombinations:
     return chosen_and_judged(joined, folder, templates(joined), most)[1]
 
 

@@ -8,8 +8,8 @@ import pytest
 from evaluator.checks import CHECKS
 from evaluator.checks.state import check_state
 from evaluator.replay.trial import Trial
-from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
+from skillweave.schema.contract import RowChange
 from skillweave.schema.score import CommunicateCheck, PolicyCheck, StateCheck
 from skillweave.schema.task import Criteria, Task
 from synth.gates.judging import CombinationJudge

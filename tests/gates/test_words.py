@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from skillweave.schema.call import ANY
-from skillweave.schema.combination import Combination
-from skillweave.schema.template import TaskTemplate
+from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.contract import ANY
 from tests.gates.clinic_tasks import (
     APPOINTMENTS,
     MOVE,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.llm import database
-from skillweave.llm.database import shared_database
+from skillweave.llm import replay as database
+from skillweave.llm.replay import shared_database
 
 
 def test_opening_waits_for_who_writes_before_the_journal_is_switched(tmp_path: Path) -> None:

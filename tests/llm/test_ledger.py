@@ -2,7 +2,7 @@ import threading
 
 from skillweave.llm.backends.backend import Request
 from skillweave.llm.ledger import Ledger, LedgerKey, ledger_key
-from skillweave.schema.question_metrics import QuestionMetrics, total_metrics
+from skillweave.schema.reports import QuestionMetrics, total_metrics
 
 HERE = LedgerKey("s01", "q", "openai/m")
 THERE = LedgerKey("s02", "q", "openai/m")

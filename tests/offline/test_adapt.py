@@ -1,10 +1,9 @@
 import pytest
 
 from skillweave.schema.entity import Attribute, Entity, Relation
-from synth.offline.answers import worlds as world
-from synth.offline.answers.worlds import adapted_tool, match_entities
-from synth.offline.question import OfflineQuestion
-from synth.offline.services import domains_of, variant
+from synth.offline import world_answers as world
+from synth.offline.services import OfflineQuestion, domains_of, variant
+from synth.offline.world_answers import adapted_tool, match_entities
 
 MADE = variant(7, "DentalClinic")
 TABLES = [*MADE.rendered.entities, *MADE.rendered.relationships]

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from skillweave.base.digest import digest_bytes
 from skillweave.base.manifest import ItemRecord, Manifest
-from skillweave.base.store import Store
+from skillweave.base.store import Store, digest_bytes
 from skillweave.config.load import load_config
 from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request

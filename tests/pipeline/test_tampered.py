@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from skillweave.base.digest import digest_file
+from skillweave.base.store import digest_file
 from skillweave.world.dataset import Dataset
 from synth.verification.dataset import shared_faults
 from synth.verification.records import WorldRecords
-from synth.verification.servers import runtime_faults
 from synth.verification.task import faults_of
+from synth.verification.worlds import runtime_faults
 
 Line = dict[str, Any]
 

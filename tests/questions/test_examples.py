@@ -3,17 +3,16 @@
 import pytest
 
 from skillweave.llm.parse import apply_patch, parse_patch
-from skillweave.schema.combination import Combination, KnownFact, UserRequest
+from skillweave.schema.combination import Combination, KnownFact, ToolGraph, UserRequest
 from skillweave.schema.contract import Returns, Tool
 from skillweave.schema.task import Persona
-from skillweave.schema.template import ToolGraph
-from synth.contracts.dependencies import data_edges
 from synth.contracts.visibility import column_origins
+from synth.contracts.writes import data_edges
 from synth.policy.audit import Rule, audit_rule, common_words
 from synth.policy.manual import manual_faults
 from synth.policy.review import count_faults
 from synth.search.row_words import word_faults
-from synth.servers import static_check as static
+from synth.servers import skeleton as static
 from synth.simulation.generation import run_generator
 from synth.steps import s01_domain_expansion as s01
 from synth.steps import s02_entity_extraction as s02

@@ -5,10 +5,10 @@ from typing import get_args
 import pytest
 from jinja2 import Environment, meta
 
-from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER, TransferReason
-from skillweave.world.authorizer import FUNCTIONS
+from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER, TransferReason
 from skillweave.world.contract.tools import RESERVED_ERRORS
-from synth.servers.static_check import CLOCKS, FORBIDDEN, MODULES
+from skillweave.world.sql import FUNCTIONS
+from synth.servers.skeleton import CLOCKS, FORBIDDEN, MODULES
 from synth.simulation.generation import SHARED_ATTRIBUTES, pools
 from tests.questions.library import NOW, answer, domain, draft, questions, system
 

@@ -12,7 +12,7 @@ from skillweave.schema.evaluation import HeldOutReport, VariantCount
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
 from synth.gates.variants import check_variants
-from synth.reports.gate_rates import HELD_OUT, gate_rates
+from synth.reports.rule_coverage import HELD_OUT, gate_rates
 from tests.evaluator.variants.clinic import every_task
 from tests.rollout.offline_agents.clinic import WORLD, a_dataset
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillweave.config.sections import Strength
+from skillweave.sandbox.folder import MEGABYTE, SandboxLimits
 from skillweave.sandbox.inside.watch import passed, usage
-from skillweave.sandbox.limits import MEGABYTE, SandboxLimits
 from skillweave.sandbox.run import SandboxOutcome, run
 from skillweave.sandbox.worker import Worker, WorkerError
 from tests.sandbox.test_worker import gone, processes_of

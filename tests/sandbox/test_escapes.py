@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from skillweave.config.sections import Strength
+from skillweave.sandbox.folder import MEGABYTE, SandboxLimits
 from skillweave.sandbox.inside.seccomp import JUDGED, MACHINES, REFUSED, numbers
-from skillweave.sandbox.limits import MEGABYTE, SandboxLimits
 from skillweave.sandbox.run import run
 from tests.sandbox.escapes import ESCAPES, HARNESS
 from tests.sandbox.test_worker import processes_of

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.sandbox.folder import contents, excess, written
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits, contents, excess, written
 
 
 def test_only_plain_files_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

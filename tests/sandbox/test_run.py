@@ -8,7 +8,7 @@ import pytest
 
 from skillweave.base.errors import ConfigError
 from skillweave.config.sections import Strength
-from skillweave.sandbox.limits import MEGABYTE, SandboxLimits
+from skillweave.sandbox.folder import MEGABYTE, SandboxLimits
 from skillweave.sandbox.run import SandboxOutcome, run
 
 QUICK = SandboxLimits(

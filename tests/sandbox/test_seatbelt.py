@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from skillweave.sandbox import jail
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.strength import MachineSupport, package_folder, profile
 
 

@@ -8,7 +8,7 @@ import pytest
 from skillweave.base.errors import ConfigError
 from skillweave.config.sections import SandboxConfig, Strength
 from skillweave.sandbox import strength
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.run import run
 from skillweave.sandbox.strength import MachineSupport
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillweave.config.sections import Strength
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.worker import Worker, WorkerError
 
 SERVE = "from sandbox_worker import serve\n"

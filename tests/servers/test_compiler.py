@@ -20,7 +20,7 @@ from synth.offline.coding.scope import Scope
 from synth.offline.coding.server import write_server
 from synth.offline.coding.translator import Translator
 from synth.offline.services import catalogue
-from synth.servers.static_check import static_faults
+from synth.servers.skeleton import static_faults
 from tests.servers.served import serve_from
 from tests.world.clinic import ROWS, a_blueprint, blueprint_data
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import DECLINE
+from skillweave.schema.contract import DECLINE
 from skillweave.world import database
 from skillweave.world.world import World
 from synth.offline.coding.server import write_server

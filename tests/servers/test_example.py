@@ -1,9 +1,8 @@
 """Examples: short ones where there are any, and some success of every tool."""
 
-from skillweave.schema.call import Call
-from skillweave.schema.contract import Returns, Tool
+from skillweave.schema.contract import Call, Returns, Tool
 from synth.servers.cases import Observed, ServerCase
-from synth.servers.own_tests import LARGEST, examples_of
+from synth.servers.suite import LARGEST, examples_of
 
 LIST = Tool(name="list_it", kind="read", description="", returns=Returns(rows="many", select="SELECT 1 AS one"))
 

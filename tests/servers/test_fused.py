@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from skillweave.schema.blueprint import FusedBlueprint
-from skillweave.schema.call import Call
+from skillweave.schema.contract import Call
 from skillweave.schema.fusion import BridgeProof
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
 from synth.offline.coding.server import write_server
 from synth.servers.cases import ServerCase, observe
-from synth.servers.static_check import static_faults
+from synth.servers.skeleton import static_faults
 from synth.servers.suite import DifferentialSuite, prepare_suite, run_suite
 from tests.fusion.awkward import READS, WRITES
 from tests.fusion.libraries import NOW, fused_world, library

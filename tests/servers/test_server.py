@@ -17,7 +17,7 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
-from skillweave.schema.call import DECLINE, TRANSFER
+from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.record import Json
 from tests.servers.served import a_task, serve_from
 from tests.servers.wire import INITIALIZE, conversation, listening

@@ -14,7 +14,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from skillweave.schema.call import DECLINE, SESSION_TOOLS, TRANSFER
+from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER
 from tests.servers.fused import BOTH, FINED, NAME, ONLY_NORTH, serve_libraries
 from tests.servers.test_server import over_stdio, told
 from tests.servers.wire import listening

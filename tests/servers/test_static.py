@@ -3,8 +3,8 @@
 import pytest
 
 from synth.offline.coding.server import write_server
-from synth.servers import static_check as static
-from synth.servers.static_check import static_faults
+from synth.servers import skeleton as static
+from synth.servers.skeleton import static_faults
 from tests.world.clinic import a_blueprint
 
 RIGHT = write_server(a_blueprint())

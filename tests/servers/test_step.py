@@ -11,14 +11,13 @@ from typing import TypeVar
 import pytest
 
 from skillweave.base.code import CodeIndex
-from skillweave.base.digest import digest_bytes
 from skillweave.base.errors import AuthorError
 from skillweave.base.manifest import ItemOutput
-from skillweave.base.store import Store
+from skillweave.base.store import Store, digest_bytes
 from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import OfflineBackend, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from skillweave.schema.blueprint import Blueprint
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_TESTS, SERVERS

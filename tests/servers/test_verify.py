@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from synth.servers.runtime import runtime_files
-from synth.verification.servers import runtime_faults, server_faults
+from synth.verification.worlds import runtime_faults, server_faults
 from tests.servers.mutants import mutants
 from tests.servers.served import serve_from
 from tests.world.clinic import a_world

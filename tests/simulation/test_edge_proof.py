@@ -2,8 +2,8 @@
 
 from random import Random
 
-from synth.contracts.dependencies import affects, auth_edges, columns_read, columns_written, data_edges, state_edges
-from synth.simulation.edge_proof import EdgeProver
+from synth.contracts.writes import affects, auth_edges, columns_read, columns_written, data_edges, state_edges
+from synth.simulation.coverage import EdgeProver
 from tests.world.clinic import a_world
 
 

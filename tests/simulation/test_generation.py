@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillweave.sandbox.limits import SandboxLimits
+from skillweave.sandbox.folder import SandboxLimits
 from synth.simulation.generation import run_generator
 from tests.simulation.worlds import NOW, a_blueprint
 

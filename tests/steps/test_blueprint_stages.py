@@ -5,8 +5,7 @@ from pathlib import Path
 from skillweave.schema.contract import Returns
 from skillweave.schema.entity import Entity
 from synth.artifacts import DRAFTS
-from synth.questions.partial import in_groups
-from synth.questions.types import Contract, Mended, Rewording, Rules
+from synth.questions.types import Contract, Mended, Rewording, Rules, in_groups
 from synth.trial.rule_book import book_faults
 from tests.questions.library import answer
 from tests.trial.company import KEY, SEARCH, TOOLS, blueprinted, book, complaints, contracts, in_sql

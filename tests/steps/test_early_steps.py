@@ -9,8 +9,8 @@ from synth.offline.services import domains_of, variant
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
 from synth.steps.s01_domain_expansion import likeness
-from synth.trial.acceptance import with_enforcers
 from synth.trial.draft import formulate, rule_numbers, server_initials
+from synth.trial.trial import with_enforcers
 
 MADE = variant(7, "DentalClinic")
 DOMAINS = domains_of(MADE.service, "dental clinic")

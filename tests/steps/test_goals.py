@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from skillweave.base.manifest import ItemRecord
+from skillweave.schema.combination import Goal, ToolGraph
 from skillweave.schema.contract import Tool
 from skillweave.schema.reports import DatabaseCoverage, DatabaseSummary
-from skillweave.schema.template import Goal, ToolGraph
 from synth.artifacts import BLUEPRINTS, DATABASE, SUMMARIES, TEMPLATES, TOOL_GRAPHS
-from synth.contracts.dependencies import data_edges
+from synth.contracts.writes import data_edges
 from synth.questions.types import RowWords
 from synth.steps.s14_task_template_generation import TemplateParams, task_template_generation
 from tests.fusion.stage import Stage

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.call import RowChange
-from skillweave.schema.combination import Combination
-from skillweave.schema.template import TaskTemplate, ToolGraph
+from skillweave.schema.combination import Combination, TaskTemplate, ToolGraph
+from skillweave.schema.contract import RowChange
 from skillweave.world.world import World
-from synth.contracts.dependencies import columns_filled_by, data_edges, row_sources
+from synth.contracts.writes import columns_filled_by, data_edges, row_sources
 from synth.tasks.builder import InstanceBuilder
 from synth.tasks.combinations import combinations_of
 from synth.tasks.kinds import FailurePoint, Instance, NoInstance

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.call import Call, CallResult
+from skillweave.schema.contract import Call, CallResult
 from synth.tasks.facts import NothingToTell, facts_to_tell
 from synth.tasks.kinds import Instance
 from tests.gates.clinic_tasks import a_template, call

@@ -12,8 +12,8 @@ from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
 from skillweave.schema.blueprint import BridgeRule
+from skillweave.schema.combination import ToolGraph
 from skillweave.schema.fusion import Fusion, Mediation
-from skillweave.schema.template import ToolGraph
 from synth.artifacts import (
     COMBINATIONS,
     CONTRACTS,
@@ -26,7 +26,7 @@ from synth.artifacts import (
     TOOL_GRAPHS,
     VALIDATED,
 )
-from synth.contracts.dependencies import auth_edges, data_edges
+from synth.contracts.writes import auth_edges, data_edges
 from synth.engine.artifact import Artifact, decode, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from skillweave.config.sections import SplitsConfig
-from skillweave.schema.template import TaskTemplate
+from skillweave.schema.combination import TaskTemplate
 from synth.tasks.splits import holdout_fault, splits_of
 
 

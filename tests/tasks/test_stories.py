@@ -6,19 +6,18 @@ from random import Random
 import pytest
 
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
-from skillweave.schema.call import RowChange
-from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.combination import Combination, TaskTemplate, ToolGraph, ValidatedTask
+from skillweave.schema.contract import RowChange
 from skillweave.schema.fusion import StoryCall, Storyline
 from skillweave.schema.task import Persona, Split
-from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
-from synth.contracts.dependencies import auth_edges, data_edges
+from synth.contracts.writes import auth_edges, data_edges
 from synth.gates.interlock import check_interlock
-from synth.gates.judging import Judgement, judge_combinations, validate_combination
+from synth.gates.judging import JudgedCombinations, judge_combinations, validate_combination
 from synth.policy.manual import stated_rules
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.combinations import combination_for
-from synth.tasks.knowledge import KnownValue
+from synth.tasks.criteria import KnownValue
 from synth.tasks.replay import Rejected
 from synth.tasks.requests import request_of
 from synth.tasks.selection import Selection, SelectionInput, find_candidates
@@ -229,7 +228,7 @@ def test_instances_are_the_same_each_time(tmp_path: Path) -> None:
 
 def chosen_and_judged(
     joined: World, folder: Path, templates: list[TaskTemplate], most: int
-) -> tuple[Selection, Judgement]:
+) -> tuple[Selection, JudgedCombinations]:
     """What s15 chooses of a fused world, and s16 keeps."""
     file = folder / "world.sqlite"
     file.write_bytes(joined.content)

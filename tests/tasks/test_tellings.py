@@ -12,12 +12,11 @@ from skillweave.base.store import Store
 from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.schema.combination import Combination, FactWords, Telling
+from skillweave.schema.combination import Combination, FactWords, Telling, TemplateCall
 from skillweave.schema.task import Persona
-from skillweave.schema.template import TemplateCall
 from synth.engine.context import Context, RunSetting
-from synth.offline.answers.tasks import tell
-from synth.offline.question import OfflineQuestion
+from synth.offline.services import OfflineQuestion
+from synth.offline.task_answers import tell
 from synth.steps.s17_task_instantiation import InstantiationParams, task_instantiation
 from synth.tasks.requests import request_of
 from synth.tasks.tellings import (

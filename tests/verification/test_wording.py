@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skillweave.schema.task import Task
-from synth.verification.wording import wording_faults
+from synth.verification.task import wording_faults
 from tests.evaluator.tasks import a_task
 
 WINDOW = {"id": "window.starts_at", "text": "It is the window on April 1 at 09:05.", "value": "2026-04-01 09:05:00"}

@@ -21,8 +21,8 @@ from skillweave.llm.backends.vllm import VllmServer
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.llm.question import Question
 from skillweave.llm.replay import CassetteEntry
-from skillweave.schema.question_metrics import total_metrics
 from skillweave.schema.record import Json
+from skillweave.schema.reports import total_metrics
 from skillweave.schema.trajectory import Message
 from synth.cli.app import main
 from synth.engine.pipeline import load_pipeline

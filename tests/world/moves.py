@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.record import Json, Row
 from skillweave.world.session import ContractSession
 

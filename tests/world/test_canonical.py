@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.record import Json
 from skillweave.world.canonical import canonical
 

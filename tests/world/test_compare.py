@@ -1,4 +1,4 @@
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json
 from skillweave.world.compare import compare

@@ -1,6 +1,6 @@
 """The counter goes on behind everything that a session begins with, patches included."""
 
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.record import Json
 from tests.world.clinic import ROWS, a_world
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.call import CallResult
+from skillweave.schema.contract import CallResult
 from skillweave.schema.task import Noise
 from skillweave.world.noise import ERRORS, FIELDS, INSTRUCTIONS
 from skillweave.world.session import ContractSession

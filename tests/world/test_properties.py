@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
 from tests.world.clinic import a_world

@@ -1,6 +1,6 @@
 import pytest
 
-from skillweave.schema.call import RowChange
+from skillweave.schema.contract import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.replay import ResultReference, replay_in, result_reference, value_at

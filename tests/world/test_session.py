@@ -4,7 +4,7 @@ import pytest
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import CallResult, RowChange
+from skillweave.schema.contract import CallResult, RowChange
 from skillweave.schema.record import Json
 from skillweave.world.session import ContractSession
 from tests.world.clinic import a_world, blueprint_data

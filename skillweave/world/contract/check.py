@@ -11,8 +11,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.world.contract.entities import ContractProblem, duplicates, entity_problems
-from skillweave.world.contract.statements import NOW, StatementChecker
-from skillweave.world.contract.tools import tool_problems
+from skillweave.world.contract.tools import NOW, StatementChecker, tool_problems
 from skillweave.world.forbidden_sql import misformed
 from skillweave.world.sql import parse
 

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
-from skillweave.world.ids import minted_by
-from synth.offline.coding.conditions import PythonCondition
-from synth.offline.coding.scope import FetchedRow, FetchedValue, Scope, stem_of
+from skillweave.world.canonical import minted_by
+from synth.offline.coding.scope import FetchedRow, FetchedValue, PythonCondition, Scope, stem_of
 from synth.offline.coding.sql_text import call, closing, is_word, refusal, text_of, tokens_of, unwrap
 from synth.offline.coding.translator import Translator, bound
-from synth.offline.question import OfflineQuestion
-from synth.servers.own_tests import CallExample
+from synth.offline.services import OfflineQuestion
 from synth.servers.skeleton import BODY_WIDTH, LINE_WIDTH, booleans, function_head, registry, string
+from synth.servers.suite import CallExample
 
 Line = str | FetchedRow | FetchedValue
 """A line of source. What is fetched is written out last, when its columns are known."""

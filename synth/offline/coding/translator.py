@@ -9,18 +9,23 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from synth.offline.coding.conditions import (
+from synth.offline.coding.scope import (
+    GIVEN,
     OPPOSITE,
+    FetchedRow,
     Operand,
     PythonCondition,
+    RowQuery,
+    Scope,
     among,
     compare,
     is_null,
     join,
     query,
+    row_query,
+    stem_of,
     truth,
 )
-from synth.offline.coding.scope import GIVEN, FetchedRow, RowQuery, Scope, row_query, stem_of
 from synth.offline.coding.sql_text import (
     COMPARISONS,
     bindings,

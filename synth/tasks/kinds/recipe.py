@@ -20,10 +20,9 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.call import CallResult, RowChange
-from skillweave.schema.combination import Combination, MentionedRow, MentionedValue
+from skillweave.schema.combination import Combination, Goal, MentionedRow, MentionedValue, TaskTemplate, ToolGraph
+from skillweave.schema.contract import CallResult, RowChange
 from skillweave.schema.task import Criteria, FactToTell, GoldenCall
-from skillweave.schema.template import Goal, TaskTemplate, ToolGraph
 from skillweave.world.world import World
 
 

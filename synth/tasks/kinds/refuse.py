@@ -11,18 +11,16 @@ from itertools import islice
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint, FusedTool
-from skillweave.schema.call import DECLINE
-from skillweave.schema.combination import Combination
-from skillweave.schema.contract import STRUCTURAL, Guard, Tool
+from skillweave.schema.combination import Combination, RowSource, TaskTemplate, TemplateCall
+from skillweave.schema.contract import DECLINE, STRUCTURAL, Guard, Tool
 from skillweave.schema.record import Value
 from skillweave.schema.task import Criteria, Declined, GoldenCall
-from skillweave.schema.template import RowSource, TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.contracts.dependencies import lookup_sources, row_sources
 from synth.contracts.visibility import column_origins, columns_shown, columns_to_look_up, deciding_columns
 from synth.contracts.wording import name_in_words
+from synth.contracts.writes import lookup_sources, row_sources
 from synth.search.arguments import Arguments, ArgumentSearch
 from synth.search.blocking_rules import broken_rules
 from synth.search.slots import slots

@@ -6,7 +6,7 @@ import pytest
 
 from evaluator.checks.communicate import check_communicate
 from evaluator.replay.execution import ExecutedCall
-from skillweave.schema.call import Call, CallResult
+from skillweave.schema.contract import Call, CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message

@@ -9,7 +9,7 @@ from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from evaluator.scoring.selftest import held_out_variants_of, held_out_verdicts, variants_of
 from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import reaches
-from skillweave.schema.call import ANY, NEW, RowChange
+from skillweave.schema.contract import ANY, NEW, RowChange
 from skillweave.schema.evaluation import HeldOutReport
 from skillweave.schema.score import CommunicateCheck, StateCheck
 from skillweave.schema.task import Task

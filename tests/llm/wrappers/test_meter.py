@@ -13,7 +13,7 @@ from skillweave.llm.ledger import FREE, Ledger, Price
 from skillweave.llm.limits.limiter import EndpointLimiter
 from skillweave.llm.limits.rate_limit import SharedSemaphore
 from skillweave.llm.models import AuthorSpec, connect
-from skillweave.schema.question_metrics import QuestionMetrics
+from skillweave.schema.reports import QuestionMetrics
 from skillweave.schema.trajectory import Message
 
 from ..protocols import a_completion, chunks_of

@@ -12,7 +12,7 @@ from rollout.offline.script import transcript_of
 from rollout.offline.user import offline_user
 from skillweave.base.errors import ConfigError
 from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
-from skillweave.schema.call import DECLINE, TRANSFER
+from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.task import Kind, Task
 from skillweave.schema.trajectory import TrajectoryRecord
 from skillweave.world.dataset import Dataset

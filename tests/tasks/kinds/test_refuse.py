@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from skillweave.schema.template import TaskTemplate, ToolGraph
-from synth.contracts.dependencies import data_edges
+from skillweave.schema.combination import TaskTemplate, ToolGraph
+from synth.contracts.writes import data_edges
 from synth.tasks.kinds import KINDS, TemplateSource
 from synth.tasks.kinds.refuse import REASONS, TOOLS
 from tests.gates.clinic_tasks import WORLD, a_template

@@ -1,7 +1,7 @@
 import pytest
 
 from skillweave.base.errors import WorldError
-from skillweave.world.contract.statements import StatementPreparer
+from skillweave.world.contract.tools import StatementPreparer
 from tests.world.clinic import a_blueprint
 
 

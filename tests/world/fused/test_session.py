@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
-from skillweave.schema.call import CallResult, RowChange
+from skillweave.schema.contract import CallResult, RowChange
 from skillweave.world.canonical import canonical, dump
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from skillweave.world import database
-from skillweave.world.contract.statements import StatementPreparer
+from skillweave.world.contract.tools import StatementPreparer
 from skillweave.world.forbidden_sql import refused_in
 from skillweave.world.lineage import ColumnLineage
 from skillweave.world.session import ContractSession

@@ -18,8 +18,7 @@ from skillweave.schema.contract import Event, Invariant, Parameter, Tool
 from skillweave.schema.entity import Domain, Entity, Relation
 from skillweave.schema.record import table_of
 from synth.offline.manuals import ManualWriter
-from synth.offline.question import OfflineQuestion
-from synth.offline.services import ServiceVariant, domains_of, services_for
+from synth.offline.services import OfflineQuestion, ServiceVariant, domains_of, services_for
 from synth.policy.manual import ManualParts
 from synth.policy.review import FaultyRule, RewordedRule, RewordedRules
 from synth.questions.types import Contract, Mended, RuleBook, Rules
