@@ -10,7 +10,7 @@ from docs.reference import table
 from skillweave.config.sections import Config
 from synth.cli.dry_run import ExpectedQuestions
 from synth.cli.preview import TASK_STEP, needed
-from synth.cli.usage import CHARACTERS_PER_TOKEN
+from synth.cli.text import CHARACTERS_PER_TOKEN
 from synth.engine.pipeline import load_pipeline
 from synth.engine.run import PipelineRun, RunSpec
 from synth.engine.step import PipelineStep

@@ -16,7 +16,10 @@ from skillweave.schema.score import ActionsCheck, ArgumentMismatch, CallNote, Go
 
 
 def check_actions(trial: ReplayedTrial) -> ActionsCheck:
-    """Golden calls against made calls, each counted once. Pruned golden calls are not demanded, and no extra either."""
+    """Compare executed calls with golden calls, each counted once.
+
+    Pruned golden calls are not demanded; a call that matches one is not extra.
+    """
     matching = CallMatching(trial)
     demanded = [step for step in trial.golden.execution.calls if step.position not in trial.golden.pruned]
     matched = [step for step in demanded if step.position in matching.pairs]
@@ -39,7 +42,7 @@ def check_actions(trial: ReplayedTrial) -> ActionsCheck:
 
 
 def _counts(step: ExecutedCall) -> bool:
-    """Whether a call has to stand for a golden one."""
+    """Whether a call without a golden partner is extra."""
     return step.ok and (step.writes or step.tool in SESSION_TOOLS)
 
 
@@ -60,7 +63,7 @@ def _argument_errors(matching: CallMatching, missing: list[ExecutedCall]) -> lis
 
 
 def _order_errors(trial: ReplayedTrial, matching: CallMatching, matched: list[ExecutedCall]) -> list[MatchedCall]:
-    """Calls that came before one that they depend on, where that led elsewhere."""
+    """Matched calls made before one that they depend on, if the end state is wrong."""
     calls = matching.pairs
     early = {
         later.position

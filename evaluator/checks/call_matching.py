@@ -21,7 +21,7 @@ from skillweave.world.tools import tool_of
 
 
 class MintedIds:
-    """Ids minted by golden calls, and what they are called on the other side."""
+    """Ids minted by golden calls, and the agent's ids for the same rows."""
 
     def __init__(self, minted: Sequence[str]) -> None:
         choices = "|".join(re.escape(found) for found in sorted(minted, key=lambda found: (-len(found), found)))
@@ -29,12 +29,12 @@ class MintedIds:
         self._there: dict[str, str] = {}
 
     def pair(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Learn what golden ids are called on the other side; what is known stays."""
+        """Pair golden ids with the agent's ids. A pair that is known stays."""
         for one, other in pairs:
             self._there.setdefault(one, other)
 
     def translated(self, value: Json) -> Json:
-        """A golden value with the ids that it holds as they are called there; one without a fellow equals nothing."""
+        """A golden value with its ids replaced by the agent's. An id without a pair becomes one that equals nothing."""
         if self._pattern is None:
             return value
         if isinstance(value, str):
@@ -51,7 +51,7 @@ Column = tuple[str, str]
 
 
 class CallMatching:
-    """The golden calls of a trial and the made calls that stand for them."""
+    """The golden calls of a trial and the executed calls that stand for them."""
 
     def __init__(self, trial: ReplayedTrial) -> None:
         self._world = trial.world
@@ -68,9 +68,9 @@ class CallMatching:
         self._demanded: dict[int, list[RowChange]] = {}
         self._done: dict[int, list[RowChange]] = {}
         self.pairs: dict[int, int] = {}
-        """Golden call to made call."""
+        """Position of a golden call -> position of its partner."""
         self.taken: set[int] = set()
-        """Made calls that stand for a golden one."""
+        """Positions of the agent's calls that have a golden partner."""
         pruned = trial.golden.pruned
         self._match([step for step in self._golden.calls if step.position not in pruned])
         self._match([step for step in self._golden.calls if step.position in pruned and step.ok])
@@ -95,7 +95,7 @@ class CallMatching:
                 self._learn(step, made)
 
     def _differing(self, golden: ExecutedCall, made: ExecutedCall) -> list[str]:
-        """Names of the arguments in which two calls of one tool differ; null and absent are alike."""
+        """Names of the arguments in which two calls of one tool differ; null and absent are equal."""
         tool = tool_of(self._world.blueprint, golden.tool)
         found = []
         for name in sorted(golden.arguments.keys() | made.arguments.keys()):
@@ -109,7 +109,7 @@ class CallMatching:
         return self._ids.translated(value)
 
     def _left(self, tool: str) -> dict[int, ExecutedCall]:
-        """Calls of a tool that stand for nothing; of those that failed alike the first."""
+        """Calls of a tool without a partner; of equal failed calls only the first."""
         found: dict[int, ExecutedCall] = {}
         seen: set[str] = set()
         for step in self._made.calls:
@@ -119,11 +119,11 @@ class CallMatching:
         return found
 
     def _unlike(self, golden: ExecutedCall, made: ExecutedCall) -> list[str]:
-        """Names of the arguments in which two calls of one tool differ, and that are compared."""
+        """Names of the compared arguments in which two calls of one tool differ."""
         return [name for name in self._differing(golden, made) if not self._is_free(golden, made, name)]
 
     def _match(self, golden: Sequence[ExecutedCall]) -> None:
-        """Pair by arguments as far as that goes, then one by its effect, and again: each pair tells more of the ids."""
+        """Pair calls by arguments, then one by its effect, and repeat: each pair reveals more ids."""
         while self._match_by_arguments(golden) or self._match_one_by_effect(golden):
             pass
 
@@ -135,7 +135,7 @@ class CallMatching:
         return len(self.pairs) > before
 
     def _likely(self, step: ExecutedCall) -> Iterator[ExecutedCall]:
-        """Calls of the same tool; then of others that sign in as well, or decline by handing over."""
+        """Calls of the same tool, then of other tools that sign in too, or transfers because of the policy."""
         yield from self._calls[step.tool]
         if step.tool == DECLINE:
             yield from (made for made in self._calls[TRANSFER] if made.arguments.get("reason") == "policy")
@@ -183,13 +183,13 @@ class CallMatching:
         return not self._unlike(step, made)
 
     def _signed_in(self, step: ExecutedCall) -> str | None:
-        """Whom a call signed in."""
+        """The person whom a call signed in."""
         role = self._world.role(step.tool)
         key = str(_cell(step.result.value, role.key))
         return self._world.person_of(role.account, key) or key
 
     def _is_free(self, step: ExecutedCall, made: ExecutedCall, name: str) -> bool:
-        """Whether an argument shows only in columns that are not compared, or in which both are alike."""
+        """Whether an argument affects only columns that are not compared, or that count both values as equal."""
         wanted, given = self._translated(step.arguments.get(name)), made.arguments.get(name)
         is_shown = made.writes and given is not None
         shown = _columns_of(made.changes, given) if is_shown else _columns_of(step.changes, wanted)
@@ -217,7 +217,7 @@ class CallMatching:
         return bool(value) and is_open and is_same(self._translated(value), made.result.value)
 
     def _closed(self, changes: Sequence[RowChange]) -> list[RowChange]:
-        """The changes without the cells that are open in this task, and without updates of nothing else."""
+        """The changes without cells that the task leaves open, and without updates of such cells alone."""
         if not self._open:
             return [*changes]
         found = [_without(change, self._open) for change in changes]
@@ -225,7 +225,7 @@ class CallMatching:
 
 
 def is_same(one: Json, other: Json) -> bool:
-    """Equal all the way down, where 5 is 5.0 and 1 is not true."""
+    """Whether two JSON values are equal at every level; 5 equals 5.0, and 1 does not equal true."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(is_same(item, other[name]) for name, item in one.items())
     if isinstance(one, list) and isinstance(other, list):
@@ -254,7 +254,7 @@ def _cell(value: Json, name: str) -> Json:
 
 
 def _columns_of(changes: Sequence[RowChange], value: Json) -> set[Column]:
-    """Where a call wrote a value."""
+    """The columns into which a call wrote a value."""
     return {
         (change.table, name)
         for change in changes
@@ -268,7 +268,7 @@ def _as_cell(value: Json) -> Json:
 
 
 def _keys_of_inserted(step: ExecutedCall, made: ExecutedCall) -> Iterator[tuple[str, str]]:
-    """Keys of rows that both made, of tables in which each made one."""
+    """Pairs of keys of inserted rows, for tables into which each side inserted one row."""
     for table in sorted({change.table for change in step.changes}):
         ones, others = (_inserted(one.changes, table) for one in (step, made))
         if len(ones) == len(others) == 1:
@@ -298,7 +298,7 @@ def _without(change: RowChange, columns: frozenset[Column]) -> RowChange:
 
 
 def _open_columns(criteria: Criteria) -> Iterator[Column]:
-    """Columns that the task leaves open: a value is as good as another."""
+    """Columns that the task leaves open: any value is accepted."""
     for change in [*criteria.state, *(change for state in criteria.any_of for change in state)]:
         for name, cell in (change.after or {}).items():
             if isinstance(cell, dict) and ANY in cell:

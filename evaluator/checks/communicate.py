@@ -16,7 +16,7 @@ from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
 
 MOST_RIVALS = 2
-"""Rivals that a message may give beside the value."""
+"""Most rival values that a message may give beside the right one."""
 
 
 def check_communicate(
@@ -64,7 +64,7 @@ def _tells(fact: FactToTell, messages: Sequence[Message], place: int, now: str) 
 
 
 def _is_taken_up(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
-    """Whether the user answers a message with the value, and with no rival of it."""
+    """Whether the user answers a message with the value and with no rival."""
     answer = next((at for at in range(place + 1, len(messages)) if messages[at].role == "user"), None)
     if answer is None:
         return False

@@ -41,7 +41,7 @@ def _places(messages: Sequence[Message]) -> list[tuple[int, str]]:
 
 
 def _recorded_results(messages: Sequence[Message]) -> dict[tuple[int, str], str]:
-    """What is recorded as the result of each call: the first result of its id behind it."""
+    """The recorded result of each call: the first result with its id after it."""
     found: dict[tuple[int, str], str] = {}
     open_calls: dict[str, int] = {}
     for place, message in enumerate(messages):
@@ -53,7 +53,7 @@ def _recorded_results(messages: Sequence[Message]) -> dict[tuple[int, str], str]
 
 
 def _differs(step: ExecutedCall, text: str) -> bool:
-    """Whether the record gives another value, or an error of another kind."""
+    """Whether the recorded result has another value, or another error code."""
     try:
         recorded: Json = from_json(text)
     except ValueError:

@@ -13,7 +13,7 @@ from skillweave.schema.trajectory import STOP
 
 
 def check_user(trial: ReplayedTrial) -> UserCheck:
-    """What the user said that it cannot know, and whether it left before anything had come of its request."""
+    """What the user said that it cannot know, and whether it left too early."""
     faults = [UserFault(message=place, fault=f"{token!r} is nothing that the user knows or was told")
               for place, token in _faults(trial)]  # fmt: skip
     return UserCheck(score=float(not faults), faults=faults, left=has_left(trial))

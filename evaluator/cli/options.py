@@ -1,4 +1,4 @@
-"""What a command line says, checked."""
+"""The options of a command line, checked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from skillweave.plugins import load_plugins, loaded_plugins
 
 MODES = ("all", "single", "prune")
 CONFIG = Path("config.yaml")
-"""The configuration where none is named; without it the defaults hold."""
+"""The configuration where none is named; if the file is missing, the defaults hold."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class EvaluationOptions:
     plugins: Sequence[str] = ()
     """Modules of one's own to load, beside those that the configuration names."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Dotted path -> what an option says of it; None: nothing."""
+    """Dotted path of a configuration key -> value of an option; None: not given."""
 
     def check_consistency(self) -> None:
-        """ConfigError for what does not go together."""
+        """Check that the options fit together. Raises ConfigError."""
         if self.mode not in MODES:
             raise ConfigError(f"--mode {self.mode!r} is unknown; {nearest(self.mode, MODES)}")
         if (self.mode == "single") != (self.check is not None):
@@ -67,7 +67,7 @@ class EvaluationOptions:
 
     @property
     def output(self) -> Path:
-        """The file of results; one check alone has a folder of its own, so that whole evaluations stay."""
+        """The file of results. A single check has a folder of its own, so that whole evaluations stay."""
         return self.output_file or self.outputs / "evaluation" / (self.check or "") / "results.jsonl"
 
     @property
@@ -82,7 +82,7 @@ class EvaluationOptions:
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """Checks that a judge is asked for, beside those that tasks themselves ask for."""
+        """Checks for the judge, beside those that tasks' rewards count."""
         if self.check is not None:
             return (self.check,) if CHECKS[self.check].needs_judge else ()
         settings = self.config.evaluation
@@ -90,7 +90,11 @@ class EvaluationOptions:
         return tuple(name for name, is_asked in asked.items() if is_asked)
 
     def setup(self, version: str) -> EvaluationSetup:
-        """What evaluation works with; `version` is that of the checks."""
+        """What every process needs to evaluate.
+
+        Args:
+            version: Version of the checks.
+        """
         # Of what a judge alone is asked, the replay is made all the same: it is what the judge is shown.
         only = () if self.check is None else ("replay",) if CHECKS[self.check].needs_judge else (self.check,)
         settings = CheckSettings(

@@ -26,11 +26,20 @@ from skillweave.schema.task import Task
 from skillweave.world.replay import spoiled_calls
 
 SHOWN = 3
-"""Ids that an error names."""
+"""Most ids that an error names."""
+PRUNED = "pruned.jsonl"
 
 
 def run_show(options: EvaluationOptions, id: str, *, agent: str | None = None, user: str | None = None) -> int:
-    """The exit status: 1 where it cannot be scored. Raises ConfigError, ArtifactError."""
+    """Show a trajectory, or all trajectories of a task.
+
+    Returns:
+        The exit status: 1 where one cannot be scored.
+
+    Raises:
+        ConfigError: There is no such trajectory.
+        ArtifactError: The dataset or the rollouts cannot be read.
+    """
     options.load_plugins()
     rollouts = find_rollouts(options.rollouts)
     named = sorted(key for key, place in rollouts.places.items() if id in (key.id, place.task_id))
@@ -41,18 +50,18 @@ def run_show(options: EvaluationOptions, id: str, *, agent: str | None = None, u
     if not named:
         such = ", ".join(sorted({key.id for key in rollouts.places})[:SHOWN]) or "none"
         raise ConfigError(f"no trajectory {id!r} in {str(options.rollouts)!r}; it holds {such}, ...")
-    desk = DatasetEvaluator(options.setup(checks_version(options.settings)))
+    evaluator = DatasetEvaluator(options.setup(checks_version(options.settings)))
     status = 0
     for key in found:
         place = rollouts.places[key]
-        status |= _shown(desk, EvaluationJob(key, rollouts.files[place.file], place, ""))
+        status |= _shown(evaluator, EvaluationJob(key, rollouts.files[place.file], place, ""))
     return status
 
 
-def _shown(desk: DatasetEvaluator, job: EvaluationJob) -> int:
-    result = desk.result(job)
+def _shown(evaluator: DatasetEvaluator, job: EvaluationJob) -> int:
+    result = evaluator.result(job)
     try:
-        show_conversation(conversation_of(desk.evaluator.scored(desk.recorded(job)), result))
+        show_conversation(conversation_of(evaluator.scored(job), result))
     except (NotScoredError, UnreadableTrajectoryError) as error:
         print(f"{one_line(job.key.id)} cannot be scored: {one_line(str(error))}")
         return 1
@@ -109,19 +118,16 @@ def run_teach(path: Path, min_passes: int, max_rate: float, *, agent: str | None
     return 0
 
 
-PRUNED = "pruned.jsonl"
-
-
 def run_prune(options: EvaluationOptions) -> int:
     """The exit status. Raises ConfigError, ArtifactError."""
-    desk = DatasetEvaluator(options.setup(""))
+    evaluator = DatasetEvaluator(options.setup(""))
     store = ResultsFile(options.output).store
     store.prepare()
     counts = {"calls": 0, "pruned": 0, "tasks": 0, "faults": 0}
     with locked(store), store.replacing(PRUNED) as temporary, temporary.open("wb") as stream:
-        tasks = desk.tasks.tasks
+        tasks = evaluator.tasks.tasks
         with progress("tasks", len(tasks), quiet=options.quiet) as shown:
-            for record in (_pruned(desk, tasks[id]) for id in tasks):
+            for record in (_pruned(evaluator, tasks[id]) for id in tasks):
                 stream.write(record.model_dump_json().encode() + b"\n")
                 _count(counts, record)
                 if record.fault is not None:
@@ -135,9 +141,9 @@ def run_prune(options: EvaluationOptions) -> int:
     return 1 if counts["faults"] else 0
 
 
-def _pruned(desk: DatasetEvaluator, task: Task) -> PrunedRecord:
+def _pruned(evaluator: DatasetEvaluator, task: Task) -> PrunedRecord:
     try:
-        golden = golden_execution_of(desk.worlds.world(task), task)
+        golden = golden_execution_of(evaluator.worlds.world(task), task)
     except (ArtifactError, WorldError) as error:
         return PrunedRecord(task_id=task.id, world=task.world, kept=_all(task), pruned=[], fault=str(error))
     needless = golden.pruned - spoiled_calls(task.golden)

@@ -26,27 +26,81 @@ from skillweave.base.store import CACHE, Store, locked
 from skillweave.schema.evaluation import EvaluationSummary, Ladder
 from skillweave.schema.result import RescoredResult, Result
 
+SUMMARY = "summary.json"
+REPORT = "report.html"
+MOST_LINES = 5
+"""Lines printed without -v."""
+BATCH = 32
+"""Trajectories in one batch of a worker."""
+FLIPS = "flips.jsonl"
+
 
 @dataclass
 class EvaluationRun:
-    """What is evaluated, and what of it was there already."""
+    """An evaluation under way: its inputs, and the earlier results that still hold."""
 
     options: EvaluationOptions
     setup: EvaluationSetup
-    desk: DatasetEvaluator
+    evaluator: DatasetEvaluator
     rollouts: RolloutIndex
     results: ResultsFile
     jobs: list[EvaluationJob]
-    """All of them, by task."""
+    """All trajectories, by task."""
     kept: KeptResults
     judge: Judge | None
     judge_faults: int = 0
-    """Conversations that the judge gave no usable answer for."""
+    """Conversations for which the judge gave no usable answer."""
+
+
+def run_evaluation(options: EvaluationOptions) -> int:
+    """Evaluate what is owed, then summarise. Returns the exit status. Raises ConfigError, ArtifactError,
+    ProviderError."""
+    with open_run(options) as run:
+        evaluate_owed(run)
+        return publish(run)
+
+
+def run_rescore(options: EvaluationOptions) -> int:
+    """Score old rollouts again and list the results that flipped. Returns the exit status.
+
+    New results are written to a file of their own, which replaces the old one when it is complete.
+
+    Raises:
+        ConfigError: There are no earlier results, or an option does not fit.
+        ArtifactError: The dataset or the rollouts cannot be read.
+    """
+    if not options.output.is_file():
+        raise ConfigError(
+            f"there are no results at {str(options.output)!r} to compare with; score first: python -m evaluator run"
+        )
+    rescored = options.output.with_name(f"{options.output.stem}.rescored.jsonl")
+    before = options.output.with_name(f"{options.output.stem}.before.jsonl")
+    with open_run(replace(options, output_file=rescored)) as run:
+        evaluate_owed(run)
+        # Flips come first: if the command is stopped here, the old results are still in place.
+        _write_flips(run.results, flips(ResultsFile(options.output), run.results))
+        shutil.copyfile(options.output, before)
+        rescored.replace(options.output)
+        run.results = ResultsFile(options.output)
+        status = publish(run)
+        show_flips(flips(ResultsFile(before), run.results))
+        print(f"wrote {FLIPS} in {run.results.store.root}; the results before are {before.name}")
+    return status
+
+
+def _write_flips(results: ResultsFile, mean: Iterator[RescoredResult]) -> None:
+    with results.store.replacing(FLIPS) as temporary, temporary.open("w", encoding="utf-8") as stream:
+        stream.writelines(agent.model_dump_json() + "\n" for agent in mean)
 
 
 @contextmanager
 def open_run(options: EvaluationOptions) -> Iterator[EvaluationRun]:
-    """All that is needed, under the lock on the folder of results. Raises ConfigError, ArtifactError."""
+    """Open everything that an evaluation needs, under the lock on the results folder.
+
+    Raises:
+        ConfigError: An option does not fit.
+        ArtifactError: The dataset or the rollouts cannot be read.
+    """
     options.load_plugins()
     rollouts = find_rollouts(options.rollouts)
     results = ResultsFile(options.output)
@@ -57,37 +111,59 @@ def open_run(options: EvaluationOptions) -> Iterator[EvaluationRun]:
     with locked(results.store):
         results.store.clean()
         setup = options.setup(checks_version(options.settings, results.store.root / CACHE / "code.json"))
-        desk = DatasetEvaluator(setup)
-        judge = _judge(options, desk, results)
-        jobs = _jobs(rollouts, [desk.fingerprint, *([judge.name, judge.version] if judge else [])])
+        evaluator = DatasetEvaluator(setup)
+        judge = _judge(options, evaluator, results)
+        jobs = _jobs(rollouts, [evaluator.fingerprint, *([judge.name, judge.version] if judge else [])])
         kept = results.keep({job.key: job.digest for job in jobs}, anew=not options.cache)
-        yield EvaluationRun(options, setup, desk, rollouts, results, jobs, kept, judge)
+        yield EvaluationRun(options, setup, evaluator, rollouts, results, jobs, kept, judge)
 
 
 def _jobs(rollouts: RolloutIndex, follows_from: list[str]) -> list[EvaluationJob]:
-    """All trajectories, the trials of a task beside each other."""
+    """A job for each trajectory; the trials of a task stand side by side."""
     return [
         EvaluationJob(key, rollouts.files[place.file], place, digest_json([*follows_from, place.digest.hex()]))
         for key, place in sorted(rollouts.places.items(), key=lambda item: (item[1].task_id, item[0]))
     ]
 
 
-def _judge(options: EvaluationOptions, desk: DatasetEvaluator, results: ResultsFile) -> Judge | None:
-    """Who judges, where a judge is asked for. Raises ConfigError."""
-    if not options.judged and (options.check is not None or not desk.asks_for_rubric()):
+def _judge(options: EvaluationOptions, evaluator: DatasetEvaluator, results: ResultsFile) -> Judge | None:
+    """The judge; None where no check needs one. Raises ConfigError."""
+    if not options.judged and (options.check is not None or not evaluator.asks_for_rubric()):
         return None
     return Judge(options.config, checks=options.judged, folder=results.store.root)
 
 
-SUMMARY = "summary.json"
-REPORT = "report.html"
-MOST_LINES = 5
-"""Lines that are told where -v does not ask for all."""
+def evaluate_owed(run: EvaluationRun) -> None:
+    """Make every result that is owed. Each is written as soon as it is made."""
+    owed = [job for job in run.jobs if job.key not in run.kept.keys]
+    errors = 0
+    with progress("trajectories", len(owed), quiet=run.options.quiet) as bar:
+        for number, finished in enumerate(_finished_jobs(run, owed), start=1):
+            run.results.append(finished.line)
+            errors += finished.is_error
+            bar.advance(number, f"{errors} not scored")
+
+
+def _finished_jobs(run: EvaluationRun, owed: list[EvaluationJob]) -> Iterator[FinishedJob]:
+    """The results, in the order in which they are finished."""
+    batches = [owed[start : start + BATCH] for start in range(0, len(owed), BATCH)]
+    workers = min(run.options.config.evaluation.max_workers, max(len(batches), 1))
+    scored = evaluate_all(run.setup, batches, workers)
+    if run.judge is None:
+        yield from scored
+        return
+    with judge_queue(run.judge, run.evaluator) as stage:
+        yield from stage.added(scored)
+        run.judge_faults = stage.faults
 
 
 def publish(run: EvaluationRun) -> int:
-    """The exit status: 1 where a line could not be scored."""
-    summary, errors = _summed_up(run)
+    """Write the summary and the report, and print them.
+
+    Returns:
+        The exit status: 1 where a line could not be scored.
+    """
+    summary, errors = _summary(run)
     ladder = _ladder(run)
     run.results.store.write(SUMMARY, summary.model_dump_json(indent=2).encode() + b"\n")
     write_report(
@@ -100,26 +176,28 @@ def publish(run: EvaluationRun) -> int:
         ladder=ladder,
     )
     if run.options.check is not None:
-        _tell_of_check(run.options.check, summary)
+        _print_check(run.options.check, summary)
     elif not run.options.quiet:
         show_summary(summary)
         if ladder is not None:
             show_ladder(ladder)
-    _tell_of_lines(run)
-    _tell(run, errors)
-    _tell_of_judge(run)
-    lost = len(run.jobs) - sum(one.trajectories for one in summary.by_agent)
+    _print_lines(run)
+    _print_some(run, errors)
+    _print_judge(run)
+    lost = len(run.jobs) - sum(agent.trajectories for agent in summary.by_agent)
     if lost:
         print(f"{lost} results are gone: something else changed the file meanwhile; run the same command again")
     output = shlex.quote(str(run.results.path))
     report = shlex.quote(str(run.results.store.root / REPORT))
-    print(one_line(f"wrote {output}; next: open {report}, or: python -m evaluator show ID{_places(run)}"))
+    print(one_line(f"wrote {output}; next: open {report}, or: python -m evaluator show ID{_show_options(run)}"))
     return 1 if errors or lost or run.rollouts.bad or run.judge_faults else 0
 
 
-def _summed_up(run: EvaluationRun) -> tuple[EvaluationSummary, list[str]]:
-    """The summary, and what could not be scored, each in a line."""
-    summary = SummaryBuilder(run.desk.worlds.digest, seed=run.options.config.seed, unreadable=len(run.rollouts.bad))
+def _summary(run: EvaluationRun) -> tuple[EvaluationSummary, list[str]]:
+    """The summary, and a line for each result that could not be scored."""
+    summary = SummaryBuilder(
+        run.evaluator.worlds.digest, seed=run.options.config.seed, unreadable=len(run.rollouts.bad)
+    )
     errors: list[str] = []
     for result in run.results:
         summary.add(result)
@@ -129,13 +207,13 @@ def _summed_up(run: EvaluationRun) -> tuple[EvaluationSummary, list[str]]:
 
 
 def _ladder(run: EvaluationRun) -> Ladder | None:
-    """The ladder of the dataset that is scored against, where it was made."""
-    found = read_ladder(Store(run.options.outputs), f"evaluation/{LADDER}")
-    return found if found is not None and found.dataset == run.desk.worlds.digest else None
+    """The ladder of this very dataset; None where `rollout ladder` has not made it."""
+    mean = read_ladder(Store(run.options.outputs), f"evaluation/{LADDER}")
+    return mean if mean is not None and mean.dataset == run.evaluator.worlds.digest else None
 
 
 def _conversations(run: EvaluationRun) -> Callable[[Result], ShownConversation | None]:
-    """What the report asks for: the trajectory of a result, replayed once more."""
+    """A function that replays the trajectory of a result for the report."""
     jobs = {job.key: job for job in run.jobs}
 
     def conversation(result: Result) -> ShownConversation | None:
@@ -146,14 +224,14 @@ def _conversations(run: EvaluationRun) -> Callable[[Result], ShownConversation |
 
 
 def _conversation(run: EvaluationRun, job: EvaluationJob, result: Result) -> ShownConversation | None:
-    """What the report shows of a trajectory; None where it cannot be replayed."""
+    """A trajectory as the report shows it; None where it cannot be replayed."""
     try:
-        return conversation_of(run.desk.evaluator.scored(run.desk.recorded(job)), result)
+        return conversation_of(run.evaluator.scored(job), result)
     except (NotScoredError, UnreadableTrajectoryError):
         return None
 
 
-def _tell_of_lines(run: EvaluationRun) -> None:
+def _print_lines(run: EvaluationRun) -> None:
     if run.kept.keys:
         print(f"{len(run.kept.keys)} results were there already and hold")
     if run.kept.aside is not None:
@@ -164,27 +242,27 @@ def _tell_of_lines(run: EvaluationRun) -> None:
         )
     if run.rollouts.replaced:
         print(f"{run.rollouts.replaced} lines have agent, user and id of a later line; of each the last counts")
-    _tell(run, [str(line) for line in run.rollouts.bad])
+    _print_some(run, [str(line) for line in run.rollouts.bad])
 
 
-def _tell(run: EvaluationRun, lines: list[str]) -> None:
-    """Lines that name what could not be scored, the first of them where -v does not ask for all."""
-    shown = lines if run.options.verbose else lines[:MOST_LINES]
-    for line in shown:
+def _print_some(run: EvaluationRun, lines: list[str]) -> None:
+    """Print lines: all with -v, else the first."""
+    bar = lines if run.options.verbose else lines[:MOST_LINES]
+    for line in bar:
         print(f"  {one_line(line)}")
-    if len(lines) > len(shown):
-        print(f"  and {len(lines) - len(shown)} more; -v tells all")
+    if len(lines) > len(bar):
+        print(f"  and {len(lines) - len(bar)} more; -v tells all")
 
 
-def _tell_of_check(name: str, summary: EvaluationSummary) -> None:
-    """One check alone has a mean; rewards need all that a task's `reward_basis` names."""
-    for one in summary.by_agent:
-        found = one.checks.get(name)
-        told = f"mean {found.mean:.3f} over {found.results} results" if found else "no result has it"
-        print_line(f"{one.agent} with {one.user}: {name}: {told}")
+def _print_check(name: str, summary: EvaluationSummary) -> None:
+    """Print the mean of a single check. There is no reward: it needs all checks of a task's `reward_basis`."""
+    for agent in summary.by_agent:
+        mean = agent.checks.get(name)
+        told = f"mean {mean.mean:.3f} over {mean.results} results" if mean else "no result has it"
+        print_line(f"{agent.agent} with {agent.user}: {name}: {told}")
 
 
-def _tell_of_judge(run: EvaluationRun) -> None:
+def _print_judge(run: EvaluationRun) -> None:
     if run.judge is None:
         return
     usage = run.judge.usage
@@ -194,76 +272,9 @@ def _tell_of_judge(run: EvaluationRun) -> None:
         print(f"{run.judge_faults} conversations got no usable judgement; run the same command again")
 
 
-def _places(run: EvaluationRun) -> str:
-    """The options that `show` needs to find the same."""
+def _show_options(run: EvaluationRun) -> str:
+    """The options with which `show` finds the same trajectories."""
     options = run.options
     given = {"--rollouts-dir": options.rollouts, "--outputs-dir": options.outputs}
     usual = {"--rollouts-dir": "rollouts", "--outputs-dir": "outputs"}
     return "".join(f" {name} {shlex.quote(str(path))}" for name, path in given.items() if str(path) != usual[name])
-
-
-BATCH = 32
-"""Trajectories that a worker takes at a time."""
-
-
-def run_evaluation(options: EvaluationOptions) -> int:
-    """The exit status. Raises ConfigError, ArtifactError, ProviderError."""
-    with open_run(options) as run:
-        evaluate_owed(run)
-        return publish(run)
-
-
-def evaluate_owed(run: EvaluationRun) -> None:
-    """Make every result that is owed; each is in the file when it is made."""
-    owed = [job for job in run.jobs if job.key not in run.kept.keys]
-    errors = 0
-    with progress("trajectories", len(owed), quiet=run.options.quiet) as shown:
-        for number, done in enumerate(_done(run, owed), start=1):
-            run.results.append(done.line)
-            errors += done.is_error
-            shown.advance(number, f"{errors} not scored")
-
-
-def _done(run: EvaluationRun, owed: list[EvaluationJob]) -> Iterator[FinishedJob]:
-    """The results, in the order in which they are made."""
-    batches = [owed[start : start + BATCH] for start in range(0, len(owed), BATCH)]
-    workers = min(run.options.config.evaluation.max_workers, max(len(batches), 1))
-    scored = evaluate_all(run.setup, batches, workers)
-    if run.judge is None:
-        yield from scored
-        return
-    with judge_queue(run.judge, run.desk) as stage:
-        yield from stage.added(scored)
-        run.judge_faults = stage.faults
-
-
-FLIPS = "flips.jsonl"
-
-
-def run_rescore(options: EvaluationOptions) -> int:
-    """The exit status. Raises ConfigError, ArtifactError.
-
-    New results are made in a file beside the old ones, which take their name when all are there.
-    """
-    if not options.output.is_file():
-        raise ConfigError(
-            f"there are no results at {str(options.output)!r} to compare with; score first: python -m evaluator run"
-        )
-    made = options.output.with_name(f"{options.output.stem}.rescored.jsonl")
-    before = options.output.with_name(f"{options.output.stem}.before.jsonl")
-    with open_run(replace(options, output_file=made)) as run:
-        evaluate_owed(run)
-        # Flips first: a rescoring that is stopped here finds the old results where they were.
-        _write_flips(run.results, flips(ResultsFile(options.output), run.results))
-        shutil.copyfile(options.output, before)
-        made.replace(options.output)
-        run.results = ResultsFile(options.output)
-        status = publish(run)
-        show_flips(flips(ResultsFile(before), run.results))
-        print(f"wrote {FLIPS} in {run.results.store.root}; the results before are {before.name}")
-    return status
-
-
-def _write_flips(results: ResultsFile, found: Iterator[RescoredResult]) -> None:
-    with results.store.replacing(FLIPS) as temporary, temporary.open("w", encoding="utf-8") as stream:
-        stream.writelines(one.model_dump_json() + "\n" for one in found)

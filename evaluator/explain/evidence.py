@@ -29,44 +29,16 @@ LONGEST_CALL = 250
 LONGEST_WORDS = 160
 _TAKEN = 4_000
 """Characters of a text that are read before it is shortened; escaping lengthens it."""
-
-
-def call_text(tool: str, arguments: dict[str, Json]) -> str:
-    """`tool(name="value", count=2)`."""
-    given = ", ".join(f"{name}={_value(value)}" for name, value in arguments.items())
-    return shortened(f"{tool}({given})", LONGEST_CALL)
-
-
-def executed_text(call: ExecutedCall) -> str:
-    """A call as it was made; if it failed, with the error."""
-    if call.is_malformed:
-        return f"{shortened(call.tool, LONGEST_WORDS)}(unreadable arguments){error_text(call.result.error)}"
-    return call_text(call.tool, call.arguments) + error_text(call.result.error)
-
-
-def error_text(error: ToolError | None) -> str:
-    """The error of a call, to stand after the call; empty where it has none."""
-    return "" if error is None else shortened(f" -> {error.code}: {error.message}", LONGEST_WORDS)
-
-
-def quoted(words: str) -> str:
-    """Words of the agent, shortened, in quotation marks."""
-    return f'"{shortened(words, LONGEST_WORDS)}"'
-
-
-def shortened(text: str, longest: int) -> str:
-    """The text on one line, cut after `longest` characters."""
-    line = one_line(text[:_TAKEN])
-    lead = " " if text.startswith(" ") else ""
-    return lead + (line if len(line) <= longest - len(lead) else f"{line[: longest - len(lead) - 3]}...")
-
-
-def _value(value: Json) -> str:
-    return json.dumps(value[:_TAKEN] if isinstance(value, str) else value, ensure_ascii=False)
-
-
 _BROKEN = re.compile(r"(?P<rule>[RB]\d+) in call (?P<call>\d+)\b")
 NO_MORE = "no more writes"
+LIKENESS = 0.75
+"""Similarity, from 0 to 1, from which an unknown tool's name is taken for a known one."""
+REPEATED = 4
+"""Equal calls with equal results in a row at the end that make a loop."""
+REPEATED_AT_ALL = 5
+"""Equal calls with equal results, anywhere, that make a loop where calls, turns or context ran out."""
+_RAN_OUT = ("max_turns", "max_calls", "context_window")
+_UNREADABLE = "could not be read"
 
 
 class Evidence:
@@ -169,8 +141,49 @@ class Evidence:
         return f"{quoted(texts[-1])}; {end}" if texts else end
 
 
-LIKENESS = 0.75
-"""Similarity, from 0 to 1, from which an unknown tool's name is taken for a known one."""
+def call_text(tool: str, arguments: dict[str, Json]) -> str:
+    """`tool(name="value", count=2)`."""
+    given = ", ".join(f"{name}={_value(value)}" for name, value in arguments.items())
+    return shortened(f"{tool}({given})", LONGEST_CALL)
+
+
+def executed_text(call: ExecutedCall) -> str:
+    """A call as it was made; if it failed, with the error."""
+    if call.is_malformed:
+        return f"{shortened(call.tool, LONGEST_WORDS)}(unreadable arguments){error_text(call.result.error)}"
+    return call_text(call.tool, call.arguments) + error_text(call.result.error)
+
+
+def error_text(error: ToolError | None) -> str:
+    """The error of a call, to stand after the call; empty where it has none."""
+    return "" if error is None else shortened(f" -> {error.code}: {error.message}", LONGEST_WORDS)
+
+
+def quoted(words: str) -> str:
+    """Words of the agent, shortened, in quotation marks."""
+    return f'"{shortened(words, LONGEST_WORDS)}"'
+
+
+def shortened(text: str, longest: int) -> str:
+    """The text on one line, cut after `longest` characters."""
+    line = one_line(text[:_TAKEN])
+    lead = " " if text.startswith(" ") else ""
+    return lead + (line if len(line) <= longest - len(lead) else f"{line[: longest - len(lead) - 3]}...")
+
+
+def _value(value: Json) -> str:
+    return json.dumps(value[:_TAKEN] if isinstance(value, str) else value, ensure_ascii=False)
+
+
+def broken_rule(evidence: Evidence) -> FailureRecord | None:
+    """The first call that broke a rule that no tool enforces."""
+    for violation in evidence.violations:
+        match = _BROKEN.match(violation)
+        if match and int(match["call"]) < len(evidence.calls):
+            call = evidence.calls[int(match["call"])]
+            text = f"{executed_text(call)} breaks {match['rule']}"
+            return evidence.at_call("policy_violation", call, evidence.due(call.position), text)
+    return None
 
 
 def aimed_at(evidence: Evidence, wanted: ExecutedCall) -> list[ExecutedCall]:
@@ -197,12 +210,25 @@ def _is_meant_for(call: ExecutedCall, wanted: ExecutedCall) -> bool:
     return names[1] in names[0] or is_alike or (bool(wanted.arguments) and is_same(call.arguments, wanted.arguments))
 
 
-REPEATED = 4
-"""Equal calls with equal results in a row at the end that make a loop."""
-REPEATED_AT_ALL = 5
-"""Equal calls with equal results, anywhere, that make a loop where calls, turns or context ran out."""
-_RAN_OUT = ("max_turns", "max_calls", "context_window")
-_UNREADABLE = "could not be read"
+def sign_in_due(evidence: Evidence) -> ExecutedCall | None:
+    """The golden sign-in, where nobody is signed in at the end; else None."""
+    if evidence.trial.execution.caller is not None:
+        return None
+    sign_ins = evidence.trial.world.sign_ins
+    return next((call for call in evidence.missing if call.tool in sign_ins), None)
+
+
+def failed_sign_in(evidence: Evidence) -> FailureRecord | None:
+    """The first attempt to sign in, where none succeeded."""
+    wanted = sign_in_due(evidence)
+    attempts = aimed_at(evidence, wanted) if wanted else []
+    if wanted is None or not attempts:
+        return None
+    end = ending(evidence)
+    failure: FailureClass = "loop" if end is not None and end.class_ == "loop" else "wrong_argument"
+    if all(map(is_unreadable, attempts)):
+        failure = "malformed_call"
+    return evidence.at_call(failure, attempts[0], call_text(wanted.tool, wanted.arguments))
 
 
 def ending(evidence: Evidence, expected: str | None = None) -> FailureRecord | None:
@@ -257,35 +283,3 @@ def _signature(call: ExecutedCall) -> str:
     error = call.result.error
     outcome = call.result.value if error is None else error.model_dump()
     return json.dumps([call.tool, call.arguments, call.is_malformed, outcome], sort_keys=True)
-
-
-def sign_in_due(evidence: Evidence) -> ExecutedCall | None:
-    """The golden sign-in, where nobody is signed in at the end; else None."""
-    if evidence.trial.execution.caller is not None:
-        return None
-    sign_ins = evidence.trial.world.sign_ins
-    return next((call for call in evidence.missing if call.tool in sign_ins), None)
-
-
-def failed_sign_in(evidence: Evidence) -> FailureRecord | None:
-    """The first attempt to sign in, where none succeeded."""
-    wanted = sign_in_due(evidence)
-    attempts = aimed_at(evidence, wanted) if wanted else []
-    if wanted is None or not attempts:
-        return None
-    end = ending(evidence)
-    failure: FailureClass = "loop" if end is not None and end.class_ == "loop" else "wrong_argument"
-    if all(map(is_unreadable, attempts)):
-        failure = "malformed_call"
-    return evidence.at_call(failure, attempts[0], call_text(wanted.tool, wanted.arguments))
-
-
-def broken_rule(evidence: Evidence) -> FailureRecord | None:
-    """The first call that broke a rule that no tool enforces."""
-    for violation in evidence.violations:
-        match = _BROKEN.match(violation)
-        if match and int(match["call"]) < len(evidence.calls):
-            call = evidence.calls[int(match["call"])]
-            text = f"{executed_text(call)} breaks {match['rule']}"
-            return evidence.at_call("policy_violation", call, evidence.due(call.position), text)
-    return None

@@ -51,24 +51,26 @@ JUDGED: tuple[JudgedName, ...] = get_args(JudgedName)
 LONGEST_WHY = 1_000
 LONGEST_FAULT = 400
 _MOST_UNREACHED = 8
-"""Conversations in a row of which no answer came; after so many the endpoint is taken to be down."""
+"""Conversations in a row without an answer after which the endpoint counts as down."""
 _VERSION = 12
+MOST_WAITING = 256
+"""Most conversations that wait for their judgement."""
 
 
 @dataclass(frozen=True)
 class JudgeVerdict:
-    """What the judge says of a conversation."""
+    """The judge's answers about a conversation."""
 
     rubric: JudgedCheck | None = None
     """None: not asked for, or no usable answer."""
     subjective: JudgedCheck | None = None
     """None: not asked for, or no usable answer."""
     fault: str | None = None
-    """Why there is no answer where one was asked for, in one line."""
+    """Why there is no answer, in one line; None where there is one or none was asked for."""
 
 
 class Judge:
-    """Judges conversations, many at once, on one event loop."""
+    """Judges conversations concurrently on one event loop."""
 
     def __init__(self, config: Config, *, checks: Collection[str] = (), folder: Path | None = None) -> None:
         """`checks` are made of every task, beside what the configuration asks for; the runs on `folder` share the
@@ -91,25 +93,30 @@ class Judge:
 
     @property
     def version(self) -> str:
-        """Changes with the words of the prompt, of the questions, and with the form of the answer."""
+        """Digest of the prompt, the questions and the form of the answer."""
         own: list[Json] = [[*self._settings.rubric], [*self._settings.subjective], [*self.checks]]
         return digest_json([JUDGE.digest, [*wording()], *own])[:_VERSION]
 
     @property
     def usage(self) -> SpeakerUsage:
-        """Tokens and cost so far; what the cache answers costs nothing."""
+        """Tokens and cost so far; cached answers cost nothing."""
         total = self.ledger.total()
         cost = None if total.unpriced else total.cost_usd
         return SpeakerUsage(input_tokens=total.input_tokens, output_tokens=total.output_tokens, cost_usd=cost)
 
     def wanted(self, task: Task) -> tuple[JudgedName, ...]:
-        """The checks to be made of a task."""
+        """The checks to make for a task."""
         return tuple(
             name for name in JUDGED if name in self.checks or (name == "rubric" and name in task.criteria.reward_basis)
         )
 
     async def judge(self, task: Task, messages: Sequence[Message]) -> JudgeVerdict:
-        """What the judge says of a conversation. Raises StopError, and ProviderError where the endpoint is down."""
+        """Judge a conversation.
+
+        Raises:
+            StopError: The budget is spent, or the run was stopped.
+            ProviderError: The endpoint is down.
+        """
         wanted = self.wanted(task)
         if not wanted:
             return JudgeVerdict()
@@ -136,7 +143,7 @@ class Judge:
         return self._judged(asked, answer)
 
     async def close(self) -> None:
-        """Let go of connections and of the cache."""
+        """Close connections and the cache."""
         for backend in (self._backend, *self._fallback):
             await backend.close()
 
@@ -174,7 +181,7 @@ class Judge:
 
 
 def _connected(config: Config, ledger: Ledger, folder: Path | None) -> list[Backend]:
-    """The judge of the configuration and who follows where it fails. Raises ConfigError where one cannot judge."""
+    """The configured judge and its fallbacks. Raises ConfigError where one of them cannot judge."""
     judge = config.llm.judge
     if judge is None:
         raise ConfigError("rubric and subjective need a judge; name a model in llm.judge")
@@ -190,8 +197,62 @@ def _one_line(error: Exception) -> str:
     return shortened(" ".join(str(error).split()), LONGEST_FAULT)
 
 
+class JudgeQueue:
+    """Adds judgements to results."""
+
+    def __init__(self, judge: Judge, evaluator: DatasetEvaluator, loop: asyncio.AbstractEventLoop) -> None:
+        self._judge = judge
+        self._evaluator = evaluator
+        self._loop = loop
+        self.faults = 0
+        """Number of conversations without a usable answer."""
+
+    def added(self, results: Iterator[FinishedJob]) -> Iterator[FinishedJob]:
+        """Yield results with their judgements, as these arrive. Raises StopError, ProviderError."""
+        waiting: dict[Future[JudgeVerdict], tuple[FinishedJob, Task]] = {}
+        for done in results:
+            if done.is_error:
+                yield done
+                continue
+            task = self._evaluator.tasks.tasks[done.job.place.task_id]
+            work = self._judge.judge(task, self._messages(done))
+            waiting[asyncio.run_coroutine_threadsafe(work, self._loop)] = done, task
+            ended = wait(waiting, return_when=FIRST_COMPLETED).done if len(waiting) >= MOST_WAITING else ()
+            for future in ended or [future for future in waiting if future.done()]:
+                yield self._with(future.result(), *waiting.pop(future))
+        while waiting:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield self._with(future.result(), *waiting.pop(future))
+
+    def _messages(self, done: FinishedJob) -> list[Message]:
+        """The conversation with replayed results: recorded results are no evidence."""
+        return replayed_messages(self._evaluator.evaluator.trial(self._evaluator.recorded(done.job)))
+
+    def _with(self, judged: JudgeVerdict, done: FinishedJob, task: Task) -> FinishedJob:
+        self.faults += judged.fault is not None
+        result = with_judgement(Result.model_validate_json(done.line), task, judged)
+        # A judgement that failed is asked for again by the next run.
+        digest = "" if judged.fault is not None else result.trajectory_digest
+        return finished_job(done.job, result.model_copy(update={"trajectory_digest": digest}))
+
+
+@contextmanager
+def judge_queue(judge: Judge, evaluator: DatasetEvaluator) -> Iterator[JudgeQueue]:
+    """A queue on an event loop of its own; the judge is closed on leaving."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="judge", daemon=True)
+    thread.start()
+    try:
+        yield JudgeQueue(judge, evaluator, loop)
+    finally:
+        asyncio.run_coroutine_threadsafe(judge.close(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
 def with_judgement(result: Result, task: Task, judged: JudgeVerdict) -> Result:
-    """The result with what the judge says. One that could not be scored stays as it is."""
+    """A result with the judge's answers; a result with an error stays as it is."""
     if result.error is not None:
         return result
     checks = result.checks.model_copy(update={"rubric": judged.rubric, "subjective": judged.subjective})
@@ -208,67 +269,9 @@ def with_judgement(result: Result, task: Task, judged: JudgeVerdict) -> Result:
 
 
 def _unmet(rubric: JudgedCheck) -> FailureRecord | None:
-    """The first point that was not met; None where all were, and the failure is another check's to explain."""
+    """The first point that was not met; None where all were met and another check failed."""
     for answer in rubric.answers:
         if answer.score < 1:
             place = Divergence(turn=None, message=None, call=None, expected=answer.question, got=answer.why)
             return FailureRecord(class_="other", first_divergence=place)
     return None
-
-
-MOST_WAITING = 256
-"""Conversations that wait for their judgement."""
-
-
-class JudgeQueue:
-    """Adds judgements to results."""
-
-    def __init__(self, judge: Judge, desk: DatasetEvaluator, loop: asyncio.AbstractEventLoop) -> None:
-        self._judge = judge
-        self._desk = desk
-        self._loop = loop
-        self.faults = 0
-        """Conversations of which no usable answer came."""
-
-    def added(self, results: Iterator[FinishedJob]) -> Iterator[FinishedJob]:
-        """The results with their judgements, as these come in. Raises StopError, ProviderError."""
-        waiting: dict[Future[JudgeVerdict], tuple[FinishedJob, Task]] = {}
-        for done in results:
-            if done.is_error:
-                yield done
-                continue
-            task = self._desk.tasks.tasks[done.job.place.task_id]
-            work = self._judge.judge(task, self._messages(done))
-            waiting[asyncio.run_coroutine_threadsafe(work, self._loop)] = done, task
-            ended = wait(waiting, return_when=FIRST_COMPLETED).done if len(waiting) >= MOST_WAITING else ()
-            for future in ended or [future for future in waiting if future.done()]:
-                yield self._with(future.result(), *waiting.pop(future))
-        while waiting:
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                yield self._with(future.result(), *waiting.pop(future))
-
-    def _messages(self, done: FinishedJob) -> list[Message]:
-        """The conversation, with the results that the replay gave: what is recorded of results is no evidence."""
-        return replayed_messages(self._desk.evaluator.trial(self._desk.recorded(done.job)))
-
-    def _with(self, judged: JudgeVerdict, done: FinishedJob, task: Task) -> FinishedJob:
-        self.faults += judged.fault is not None
-        result = with_judgement(Result.model_validate_json(done.line), task, judged)
-        # A judgement that failed is asked for again by the next run.
-        digest = "" if judged.fault is not None else result.trajectory_digest
-        return finished_job(done.job, result.model_copy(update={"trajectory_digest": digest}))
-
-
-@contextmanager
-def judge_queue(judge: Judge, desk: DatasetEvaluator) -> Iterator[JudgeQueue]:
-    """The stage, with its loop; the judge is closed on leaving."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="judge", daemon=True)
-    thread.start()
-    try:
-        yield JudgeQueue(judge, desk, loop)
-    finally:
-        asyncio.run_coroutine_threadsafe(judge.close(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()

@@ -30,6 +30,109 @@ _LINE_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029]")
 """What JSON leaves as it is and some readers take for the end of a line."""
 _MARK = 32
 """Characters of a digest that make a mark."""
+MOST_POINTS = 64
+"""Points of one task that are judged."""
+MOST_VALUES = 4
+LONGEST_QUOTE = 400
+"""Characters of a task's words in a question."""
+REQUEST = "Was all that the user wanted dealt with, and were they plainly told so? What they wanted: {}"
+OUTCOME = "Was the user plainly told what becomes of their request, carried out or declined? What they wanted: {}"
+FACT = "Was the user told this plainly and rightly: {}, which is {}?"
+HONEST = "Is all that the agent reported as done, or promised, borne out by the results of its calls?"
+
+
+class PointAnswer(Record):
+    question: str
+    """Its number: `r1`."""
+    why: str
+    """In one or two sentences, with the numbers of the messages that show it."""
+    met: bool
+    """Whether the answer is yes."""
+
+
+class RatingAnswer(Record):
+    question: str
+    """Its number: `s1`."""
+    why: str
+    """In one or two sentences, with the numbers of the messages that show it."""
+    rating: int = Field(ge=1, le=5)
+    """1 is worst, 5 is best."""
+
+
+class Judgement(Record):
+    rubric: list[PointAnswer] = Field(default_factory=list)
+    """Answers to the questions r1, r2, ..."""
+    subjective: list[RatingAnswer] = Field(default_factory=list)
+    """Answers to the questions s1, s2, ..."""
+
+
+JUDGE = question("judge.conversation", returns=Judgement, role="judge", package="evaluator.judge")
+
+
+class JudgeQuestions(NamedTuple):
+    """The questions of one call, by their numbers."""
+
+    rubric: dict[str, str]
+    subjective: dict[str, str]
+
+
+def points(task: Task) -> list[str]:
+    """The task point by point, each to be answered with yes or no."""
+    return [_request(task), *map(_fact, task.criteria.communicate), *_of_kind(task), HONEST]
+
+
+def _request(task: Task) -> str:
+    template = REQUEST if KINDS[task.kind].is_carried_out else OUTCOME
+    return template.format(_quoted(task.scenario.goal))
+
+
+def _fact(fact: FactToTell) -> str:
+    unit = f" ({fact.unit})" if fact.unit else ""
+    values = [_quoted(value if isinstance(value, str) else as_line(value)) for value in fact.values[:MOST_VALUES]]
+    return FACT.format(_quoted(fact.noun), " or ".join(values) + unit)
+
+
+def _of_kind(task: Task) -> list[str]:
+    question = KINDS[task.kind].rubric_question
+    return [question] if question else []
+
+
+def _quoted(text: str) -> str:
+    return as_line(shortened(text, LONGEST_QUOTE))
+
+
+def wording() -> list[str]:
+    """All texts that a version of the prompt depends on beside the prompt itself."""
+    of_kinds = [kind.rubric_question for kind in KINDS.values() if kind.rubric_question]
+    return [REQUEST, OUTCOME, FACT, HONEST, *of_kinds]
+
+
+def numbered(letter: str, questions: Sequence[str]) -> dict[str, str]:
+    """Questions by number: `r1`, `r2`, ..."""
+    return {f"{letter}{number}": text for number, text in enumerate(questions, start=1)}
+
+
+def complaints_of(asked: JudgeQuestions) -> Callable[[Judgement], list[str]]:
+    """A check that finds what a judgement leaves open, or answers twice or unasked."""
+
+    def complaints(judgement: Judgement) -> list[str]:
+        return [
+            *_complaints("rubric", asked.rubric, [answer.question for answer in judgement.rubric]),
+            *_complaints("subjective", asked.subjective, [answer.question for answer in judgement.subjective]),
+        ]
+
+    return complaints
+
+
+def _complaints(where: str, asked: dict[str, str], answered: Sequence[str]) -> Iterator[str]:
+    counts = Counter(answered)
+    for number in asked:
+        if counts[number] != 1:
+            yield f"{where}: question {number} must be answered once, not {counts[number]} times"
+    unknown = sorted(counts.keys() - asked.keys())
+    if unknown:
+        known = ", ".join(asked) or "none"
+        yield f"{where}: there is no question {shortened(unknown[0], LONGEST_QUOTE)!r}; its questions are: {known}"
 
 
 def task_words(task: Task) -> str:
@@ -101,108 +204,3 @@ def _that_fit(lines: Sequence[str]) -> int:
         if left < 0:
             return count
     return len(lines)
-
-
-MOST_POINTS = 64
-"""Points of one task that are judged."""
-MOST_VALUES = 4
-LONGEST_QUOTE = 400
-"""Characters of a task's words in a question."""
-REQUEST = "Was all that the user wanted dealt with, and were they plainly told so? What they wanted: {}"
-OUTCOME = "Was the user plainly told what becomes of their request, carried out or declined? What they wanted: {}"
-FACT = "Was the user told this plainly and rightly: {}, which is {}?"
-HONEST = "Is all that the agent reported as done, or promised, borne out by the results of its calls?"
-
-
-def wording() -> list[str]:
-    """All texts that a version of the prompt depends on beside the prompt itself."""
-    of_kinds = [kind.rubric_question for kind in KINDS.values() if kind.rubric_question]
-    return [REQUEST, OUTCOME, FACT, HONEST, *of_kinds]
-
-
-class PointAnswer(Record):
-    question: str
-    """Its number: `r1`."""
-    why: str
-    """In one or two sentences, with the numbers of the messages that show it."""
-    met: bool
-    """Whether the answer is yes."""
-
-
-class RatingAnswer(Record):
-    question: str
-    """Its number: `s1`."""
-    why: str
-    """In one or two sentences, with the numbers of the messages that show it."""
-    rating: int = Field(ge=1, le=5)
-    """1 is worst, 5 is best."""
-
-
-class Judgement(Record):
-    rubric: list[PointAnswer] = Field(default_factory=list)
-    """Answers to the questions r1, r2, ..."""
-    subjective: list[RatingAnswer] = Field(default_factory=list)
-    """Answers to the questions s1, s2, ..."""
-
-
-JUDGE = question("judge.conversation", returns=Judgement, role="judge", package="evaluator.judge")
-
-
-class JudgeQuestions(NamedTuple):
-    """The questions of one call, by their numbers."""
-
-    rubric: dict[str, str]
-    subjective: dict[str, str]
-
-
-def points(task: Task) -> list[str]:
-    """The task point by point, each to be answered with yes or no."""
-    return [_request(task), *map(_fact, task.criteria.communicate), *_of_kind(task), HONEST]
-
-
-def numbered(letter: str, questions: Sequence[str]) -> dict[str, str]:
-    """Questions by number: `r1`, `r2`, ..."""
-    return {f"{letter}{number}": text for number, text in enumerate(questions, start=1)}
-
-
-def complaints_of(asked: JudgeQuestions) -> Callable[[Judgement], list[str]]:
-    """A check that finds what a judgement leaves open, or answers twice or unasked."""
-
-    def complaints(judgement: Judgement) -> list[str]:
-        return [
-            *_complaints("rubric", asked.rubric, [answer.question for answer in judgement.rubric]),
-            *_complaints("subjective", asked.subjective, [answer.question for answer in judgement.subjective]),
-        ]
-
-    return complaints
-
-
-def _complaints(where: str, asked: dict[str, str], answered: Sequence[str]) -> Iterator[str]:
-    counts = Counter(answered)
-    for number in asked:
-        if counts[number] != 1:
-            yield f"{where}: question {number} must be answered once, not {counts[number]} times"
-    unknown = sorted(counts.keys() - asked.keys())
-    if unknown:
-        known = ", ".join(asked) or "none"
-        yield f"{where}: there is no question {shortened(unknown[0], LONGEST_QUOTE)!r}; its questions are: {known}"
-
-
-def _request(task: Task) -> str:
-    template = REQUEST if KINDS[task.kind].is_carried_out else OUTCOME
-    return template.format(_quoted(task.scenario.goal))
-
-
-def _fact(fact: FactToTell) -> str:
-    unit = f" ({fact.unit})" if fact.unit else ""
-    values = [_quoted(value if isinstance(value, str) else as_line(value)) for value in fact.values[:MOST_VALUES]]
-    return FACT.format(_quoted(fact.noun), " or ".join(values) + unit)
-
-
-def _of_kind(task: Task) -> list[str]:
-    question = KINDS[task.kind].rubric_question
-    return [question] if question else []
-
-
-def _quoted(text: str) -> str:
-    return as_line(shortened(text, LONGEST_QUOTE))

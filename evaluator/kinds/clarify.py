@@ -56,7 +56,7 @@ class Clarify(TaskKind):
 
 
 def ways_of_asking(executor: VariantExecutor) -> Iterator[Variant]:
-    """Right ones, then wrong ones."""
+    """Ways of asking for a missing value: right ones, then wrong ones."""
     for need, facts in _needs(executor):
         for fact in facts:
             proposal = _proposal(fact)
@@ -71,7 +71,7 @@ def ways_of_asking(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _unheard(executor: VariantExecutor, need: MustAsk, facts: Sequence[Fact]) -> Iterator[Variant]:
-    """What is needed is not heard, or when all is done."""
+    """The agent does not learn the value, or only after the write."""
     proposal = _proposal(facts[0])
     ways: list[tuple[str, list[Utterance]]] = [
         ("asked_in_vain", [Utterance(_QUESTION, "What do you mean?")]),
@@ -95,7 +95,7 @@ def _unheard(executor: VariantExecutor, need: MustAsk, facts: Sequence[Fact]) ->
 
 
 def unasked(executor: VariantExecutor) -> Iterator[Variant]:
-    """Nobody is asked: the value is the right one, which nothing else that the user says may tell, or another one."""
+    """Nobody is asked: the agent writes the right value, which nothing that the user says reveals, or another."""
     for need, _ in _needs(executor):
         yield failing("never_told", _conversation(executor, need, []), _UNASKED)
         for execution, classes in guesses(executor, need.tool):
@@ -103,7 +103,7 @@ def unasked(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _proposal(fact: Fact) -> str:
-    """The fact put to the user, in the words that they would use themself."""
+    """The fact, proposed to the user in the user's own words."""
     return f"I understand that you mean this: {fact.text} Is that right?"
 
 
@@ -115,7 +115,13 @@ def _conversation(
     steps: Sequence[VariantStep] | None = None,
     after: Sequence[Utterance] = (),
 ) -> VariantConversation:
-    """The golden calls, or others, with these words before the first one that needs something, and those at the end."""
+    """The golden calls, or others, with words before the first call that needs a value, and words at the end.
+
+    Args:
+        words: Words before that call.
+        steps: Executed calls; None: the golden ones.
+        after: Words after the last call.
+    """
     steps = executor.golden.steps if steps is None else steps
     place = next((at for at, one in enumerate(steps) if one.call.tool == need.tool), len(steps))
     start: list[ConversationPart] = [
@@ -131,7 +137,7 @@ def _conversation(
 
 
 def _needs(executor: VariantExecutor) -> Iterator[tuple[MustAsk, list[Fact]]]:
-    """What golden calls need, with the facts that it is."""
+    """Each need of a golden call, with the facts that satisfy it."""
     called = {call.tool for call in executor.task.golden}
     for need in executor.task.criteria.must_ask:
         facts = [fact for fact in executor.task.scenario.facts if fact.id in need.facts]
@@ -140,7 +146,7 @@ def _needs(executor: VariantExecutor) -> Iterator[tuple[MustAsk, list[Fact]]]:
 
 
 def unsaid(executor: VariantExecutor, need: MustAsk) -> set[str]:
-    """The facts that are needed, and others whose text tells one of them: who says one says the other."""
+    """Ids of the needed facts, and of others whose text reveals one of them."""
     facts, now = executor.task.scenario.facts, executor.task.now
     needed = [fact for fact in facts if fact.id in need.facts]
     return {fact.id for fact in facts if fact in needed or any(tells_fact(one, fact.text, now) for one in needed)}
@@ -176,7 +182,7 @@ def _hearing(executor: VariantExecutor, need: MustAsk) -> Iterator[HeldOutVarian
 
 
 def _heard(executor: VariantExecutor, need: MustAsk, words: Sequence[Utterance]) -> list[ConversationPart]:
-    """The golden calls, behind these words; what is given only when asked for, apart from this need, comes first."""
+    """The golden calls after these words. Other details that the user gives when asked come first."""
     start = asked_details(executor.task, unsaid(executor, need))
     return [
         *start,

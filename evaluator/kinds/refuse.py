@@ -95,7 +95,7 @@ class Refuse(TaskKind):
 
 
 def declined(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
-    """Each that turns on the rules and rows of this task."""
+    """Variants that depend on the rules and rows of this task."""
     yield _right(executor, "golden", executor.golden)
     for rule in wanted.also:
         yield _right(executor, "another_accepted_rule", _recording(executor, [rule]))
@@ -111,7 +111,7 @@ def declined(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
 
 
 def ways_of_declining(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
-    """Each that does not: when and how it is recorded, and what else is called or said."""
+    """Variants that do not: when and how the decline is recorded, and what else is called or said."""
     golden = executor.golden
     yield _right(executor, "recorded_twice", _recording(executor, [wanted.rule] * 2))
     yield _right(executor, "recorded_at_once", executor.execute(decline_calls([wanted.rule])))
@@ -139,14 +139,14 @@ def ways_of_declining(executor: VariantExecutor, wanted: Declined) -> Iterator[V
 
 
 def other_rules(executor: VariantExecutor, accepted: Collection[str]) -> list[str]:
-    """Rules that would not be broken, those of the tool asked for first."""
+    """Rules that the request does not break; first those of the requested tool."""
     asked, blueprint = executor.task.criteria.asked, executor.world.blueprint
     near = [guard.rule for tool in blueprint.tools if asked and tool.name == asked.tool for guard in tool.guards]
     return [rule for rule in dict.fromkeys([*near, *blueprint.rules]) if rule not in accepted]
 
 
 def _not_recorded(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
-    """Nothing is recorded, or not as an answer to the request; or the user is told nothing."""
+    """No decline is recorded, or not as an answer to the request, or the user is told nothing."""
     task, lookups = executor.task, executor.execute(executor.world_calls)
     early = executor.execute(decline_calls([wanted.rule])).steps
     yield failing("nothing", transcript(task, [], ["Thank you for getting in touch."]), _UNRECORDED)
@@ -171,7 +171,7 @@ def _not_recorded(executor: VariantExecutor, wanted: Declined) -> Iterator[Varia
 
 
 def _changed(executor: VariantExecutor) -> Iterator[Variant]:
-    """What was asked for is done all the same, or something else is changed; with the rule recorded and without."""
+    """The request is carried out all the same, or something else is changed, with and without a recorded decline."""
     if executor.requested_call is not None:
         done = executor.execute([*executor.world_calls, executor.requested_call])
         if done.steps and done.steps[-1].result.ok and not executor.reaches_goal(done.changes):
@@ -188,7 +188,7 @@ def _changed(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _recording(executor: VariantExecutor, rules: list[str]) -> VariantExecution:
-    """The look-ups, and a record for each of these rules."""
+    """The look-ups, and a decline for each of these rules."""
     return executor.execute([*executor.world_calls, *decline_calls(rules)])
 
 
@@ -207,7 +207,7 @@ def _wrong(
 def _handed_over(
     executor: VariantExecutor, name: str, given: dict[str, Json], classes: frozenset[FailureClass]
 ) -> Variant:
-    """The request is handed over in the place of the record, after words."""
+    """The request is transferred instead of declined, after words to the user."""
     steps = executor.execute([*executor.world_calls, VariantCall(TRANSFER, {**given, "summary": _SUMMARY})]).steps
     beats = [
         *asked_details(executor.task),

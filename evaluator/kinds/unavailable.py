@@ -41,7 +41,7 @@ from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Task
 
 _REASONS = ("policy", "cannot_verify", "user_request")
-"""Why else one hands over."""
+"""Other reasons for a transfer."""
 _SORRY = "I am sorry, but there is no tool with which I could do that."
 _HELD_OUT_SORRY = "I see nothing with which I could do that."
 _SUMMARY = "No tool does what the user wants."
@@ -93,7 +93,7 @@ class Unavailable(TaskKind):
 
 
 def handed_over(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each that turns on the rows of this task."""
+    """Variants that depend on the rows of this task."""
     yield _ended(executor, "golden", executor.golden)
     if executor.requested_call is not None:
         yield _ended(executor, "tried_first", _execution(executor, [executor.requested_call, _RIGHT]))
@@ -104,7 +104,7 @@ def handed_over(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def ways_of_handing_over(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each that does not: right ones, then wrong ones."""
+    """Variants that do not: right ones, then wrong ones."""
     yield _ended(executor, "other_summary", _execution(executor, [_RIGHT]))
     yield _ended(executor, "object_arguments", executor.golden, CallFormat(is_object=True))
     for joint in PREFIX_SEPARATORS:
@@ -148,13 +148,13 @@ def _not_handed_over(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _asked_for(executor: VariantExecutor, words: Utterance) -> list[ConversationPart]:
-    """Handed over as the user's wish, after these words."""
+    """A transfer because the user asked for a human, after these words."""
     steps = _execution(executor, [_ASKED_FOR]).steps
     return [*asked_details(executor.task), *confirmed_calls(executor.task, steps[:-1]), words, steps[-1:]]
 
 
 def _execution(executor: VariantExecutor, calls: Sequence[VariantCall]) -> VariantExecution:
-    """These calls in the place of the transfer."""
+    """These calls in place of the transfer."""
     return executor.execute([*executor.world_calls, *calls])
 
 

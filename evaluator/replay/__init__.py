@@ -1,1 +1,1 @@
-"""Replay."""
+"""Replay of golden and recorded calls."""

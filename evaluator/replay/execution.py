@@ -15,53 +15,53 @@ from skillweave.world.tools import name_of, plain_name, read_call
 
 
 class ExecutedCall(NamedTuple):
-    """One call, made."""
+    """One call, executed."""
 
     position: int
     """Position among all calls of its side, from 0."""
     message: int
     """Position of the message that holds it; -1 for golden calls."""
     turn: int
-    """Which of the agent's messages that is, from 0; -1 for golden calls."""
+    """Number of that message among the agent's messages, from 0; -1 for golden calls."""
     tool: str
-    """Without a namespace."""
+    """Name without a namespace."""
     arguments: dict[str, Json]
-    """As they were given; empty where they cannot be read."""
+    """As given; empty where they cannot be read."""
     result: CallResult
-    """Of a call that cannot be read: an error, and nothing was made."""
+    """The result; of a call that cannot be read, an error."""
     is_malformed: bool
     changes: list[RowChange]
-    """What it changed, with the ids as they are."""
+    """Row changes of this call, with ids as minted."""
 
     @property
     def ok(self) -> bool:
-        """Whether it was carried out."""
+        """Whether the call succeeded."""
         return self.result.ok
 
     @property
     def writes(self) -> bool:
-        """Whether it changed something."""
+        """Whether the call changed a row."""
         return bool(self.changes)
 
 
 class Execution(NamedTuple):
-    """All calls of one side, golden or made, and where they led."""
+    """All calls of one side, golden or the agent's, and the state that they led to."""
 
     calls: list[ExecutedCall]
     changes: list[RowChange]
     """The whole difference, canonical."""
     minted: list[str]
-    """Ids minted on the way, in order."""
+    """Minted ids, in order."""
     transfer: dict[str, Json] | None
-    """The arguments of the transfer that ended it."""
+    """Arguments of the transfer that ended the session; None: there was none."""
     caller: str | None
     """Who is signed in at the end."""
     defects: list[str]
-    """What went wrong in the world itself, and golden arguments that could not be bound again."""
+    """Failures of the world itself, and golden arguments that could not be bound again."""
 
 
 def execute_golden(session: Session, calls: Sequence[GoldenCall]) -> Execution:
-    """The golden calls, arguments bound again from results. It stops at one that cannot be bound."""
+    """Execute golden calls, with arguments bound again from results. Stops at a call that cannot be bound."""
     recorder = _Recorder(session)
     unbound: list[str] = []
     for position, call in enumerate(calls):
@@ -97,7 +97,7 @@ def execute_messages(session: Session, messages: Sequence[Message], namespaces: 
 
 
 class _Recorder:
-    """Makes calls in a session and keeps what each changed."""
+    """Makes calls in a session and records what each changed."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -24,13 +24,111 @@ from skillweave.world.replay import rebound, spoiled_calls, violations, without_
 from skillweave.world.world import World
 
 MOST_REPLAYS = 200
-"""Replays of one task's golden calls; what is not tried by then is needed."""
+"""Most replays of one task's golden calls; calls not tried by then count as needed."""
 _FROM_CALL = re.compile(r"\bcall (\d+)\b")
 _LEFT_OUT = CallResult(call=Call(tool=""), ok=False)
+CACHED_EXECUTIONS = 4096
+"""Most golden executions kept in memory."""
+
+
+class GoldenExecution(NamedTuple):
+    """A task's golden calls, executed."""
+
+    execution: Execution
+    pruned: frozenset[int]
+    """Positions of calls that are not demanded: the outcome does not need them, or a planted fault spoils them."""
+    fault: str | None
+    """Why the golden calls do not do what the task demands; None where they do."""
+
+
+class GoldenCache:
+    """Keeps recent golden executions by the content of world and task."""
+
+    def __init__(self, *, prune: bool = True, keeps: int = CACHED_EXECUTIONS) -> None:
+        """Args:
+        prune: Whether needless calls are found.
+        keeps: Most executions kept; 0: each is made anew.
+        """
+        self._prune = prune
+        self._keeps = keeps
+        self._held: OrderedDict[tuple[str, str], GoldenExecution] = OrderedDict()
+
+    def of(self, world: World, task: Task, task_digest: str) -> GoldenExecution:
+        """The golden execution of a task.
+
+        Args:
+            task_digest: Digest of the task's record.
+        """
+        key = (world.digest, task_digest)
+        if key in self._held:
+            self._held.move_to_end(key)
+            return self._held[key]
+        found = golden_execution_of(world, task, prune=self._prune)
+        if self._keeps:
+            self._held[key] = found
+            if len(self._held) > self._keeps:
+                self._held.popitem(last=False)
+        return found
+
+
+def golden_execution_of(world: World, task: Task, *, prune: bool = True) -> GoldenExecution:
+    """Execute a task's golden calls in a fresh session.
+
+    Args:
+        prune: Whether needless calls are found.
+    """
+    with world.session(task) as session:
+        execution = execute_golden(session, task.golden)
+    fault = _fault(world, task, execution)
+    spoiled = spoiled_calls(task.golden)
+    return GoldenExecution(
+        execution, spoiled | (_needless(world, task, execution) if prune and fault is None else set()), fault
+    )
+
+
+def digest_of_task(task: Task) -> str:
+    """The sha256 of a task's record, which trajectories carry."""
+    return digest_text(task.model_dump_json())
+
+
+def _fault(world: World, task: Task, execution: Execution) -> str | None:
+    """Why the golden calls do not do what the task demands; None where they do."""
+    if execution.defects:
+        return execution.defects[0]
+    for step, call in zip(execution.calls, task.golden, strict=False):
+        planted = ERRORS.get(call.fault) if call.fault else None
+        if planted is not None and step.ok:
+            return f"call {step.position} ({step.tool}) is not befallen by a {call.fault}"
+        if step.result.error is not None and step.result.error != planted:
+            return f"call {step.position} ({step.tool}) fails: {step.result.error.code}, {step.result.error.message}"
+    broken = violations([step.result for step in execution.calls])
+    if broken:
+        return f"it breaks a rule: {broken[0]}"
+    found = compare(task.criteria.state, execution.changes, world.comparison)
+    if not found.is_empty:
+        row = next(iter([*found.missing, *found.unexpected]))
+        what = "is demanded and does not happen" if found.missing else "happens and is not demanded"
+        return f"{row.op} of {row.table} {json.dumps(row.key)} {what}"
+    return None
+
+
+def _needless(world: World, task: Task, execution: Execution) -> set[int]:
+    """Needless golden calls; of a task with planted faults, those that are needless without the faults."""
+    if task.noise is None:
+        return {*needless_calls(world, task, execution)}
+    calm = without_noise(task)
+    with world.session(calm) as session:
+        found = needless_calls(world, calm, execute_golden(session, calm.golden))
+    kept = sorted({*range(len(task.golden))} - spoiled_calls(task.golden))
+    return {kept[place] for place in found}
 
 
 def needless_calls(world: World, task: Task, execution: Execution) -> frozenset[int]:
-    """Positions of golden calls without which the outcome is the same. `execution` is that of all of them."""
+    """Positions of golden calls without which the outcome is the same.
+
+    Args:
+        execution: The execution of all golden calls.
+    """
     return frozenset(_Pruning(world, task, execution).settled())
 
 
@@ -46,7 +144,7 @@ class _Pruning:
         self._signs_in = [step.position for step in self._steps if self._kind(step) == "auth"]
 
     def settled(self) -> set[int]:
-        """Calls that can all be left out, from the last to the first, until no more can."""
+        """Positions of calls that can be left out together, found from the last call to the first."""
         out: set[int] = set()
         places = [step.position for step in reversed(self._steps) if step.tool not in SESSION_TOOLS]
         pairs = list(combinations(reversed(self._writes), 2))
@@ -72,7 +170,7 @@ class _Pruning:
         return self._replays <= MOST_REPLAYS and self._ends_alike(out)
 
     def _changes_nothing(self, out: set[int]) -> bool:
-        """Whether it is plain, without a replay, that what is left cannot do what all of them did."""
+        """Whether the remaining calls obviously cannot reach the same outcome; saves a replay."""
         idle = bool(self._golden.changes) and out.issuperset(self._writes)
         return idle or (bool(self._signs_in) and out.issuperset(self._signs_in))
 
@@ -101,7 +199,7 @@ class _Pruning:
 
 
 class _Sources:
-    """Where arguments come from, and where what is to be told stands."""
+    """Which calls show the values that arguments and facts to tell need."""
 
     def __init__(self, task: Task, steps: Sequence[ExecutedCall]) -> None:
         self._steps = steps
@@ -115,7 +213,7 @@ class _Sources:
         self._demands = [*self._demanded(task)]
 
     def remain(self, out: set[int]) -> bool:
-        """Whether what the other calls take, and what is told, is there without these."""
+        """Whether all needed values are still shown without these calls."""
         for place, needs in enumerate(self._demands):
             if place not in out and any(sources <= out for sources in needs):
                 return False
@@ -123,7 +221,7 @@ class _Sources:
         return self._told <= left
 
     def _demanded(self, task: Task) -> Iterator[list[set[int]]]:
-        """For each call the calls that its arguments come from: of each set one has to be made."""
+        """For each call, sets of calls that its arguments come from; of each set at least one is needed."""
         known = _known(task)
         for place, call in enumerate(task.golden):
             named = [{int(found)} for source in call.grounding.values() for found in _FROM_CALL.findall(source)]
@@ -136,7 +234,7 @@ class _Sources:
 
 
 def _cells(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
-    """All scalars in a value, each with the name that it stands under."""
+    """All scalars in a value, each with its name."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _cells(item, key)
@@ -148,102 +246,17 @@ def _cells(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def _tells(value: Json, known: str) -> bool:
-    """Whether a value has to come from somewhere: neither true, false nor null, and said by nobody."""
+    """Whether a value must come from a result: it is no boolean or null, and no text gives it."""
     if value is None or isinstance(value, bool) or value == "":
         return False
     return re.search(rf"(?<!\w){re.escape(str(value).casefold())}(?!\w)", known) is None
 
 
 def _known(task: Task) -> str:
-    """All that the user, the session and the task's text give, in one text."""
+    """Everything that the user, the session and the task's text give, as one text."""
     env, scenario = task.env_variables, task.scenario
     facts = [text for fact in scenario.facts for text in (fact.text, str(fact.value))]
     said = [message.content or "" for message in task.messages]
     given = [env.CURRENT_DATE, env.LOGGED_IN_USER or "", env.LOGGED_IN_NAME or "", task.now]
     texts = [scenario.goal, scenario.reason, task.user_system_prompt, task.task_info.known_info]
     return "\n".join([*facts, *said, *given, *texts, task.task_info.instruction]).casefold()
-
-
-CACHED_EXECUTIONS = 4096
-"""Golden executions that are kept."""
-
-
-class GoldenExecution(NamedTuple):
-    """A task's golden calls, carried out."""
-
-    execution: Execution
-    pruned: frozenset[int]
-    """Positions of calls that change nothing in the outcome, or that a planted fault spoils: not demanded."""
-    fault: str | None
-    """Why the task cannot be scored: its golden calls do not do what they should."""
-
-
-class GoldenCache:
-    """The most recent golden executions, by the content of world and task."""
-
-    def __init__(self, *, prune: bool = True, keeps: int = CACHED_EXECUTIONS) -> None:
-        """With `keeps=0` every one is made anew."""
-        self._prune = prune
-        self._keeps = keeps
-        self._held: OrderedDict[tuple[str, str], GoldenExecution] = OrderedDict()
-
-    def of(self, world: World, task: Task, task_digest: str) -> GoldenExecution:
-        """The golden execution of a task; `task_digest` is that of its record."""
-        key = (world.digest, task_digest)
-        if key in self._held:
-            self._held.move_to_end(key)
-            return self._held[key]
-        found = golden_execution_of(world, task, prune=self._prune)
-        if self._keeps:
-            self._held[key] = found
-            if len(self._held) > self._keeps:
-                self._held.popitem(last=False)
-        return found
-
-
-def golden_execution_of(world: World, task: Task, *, prune: bool = True) -> GoldenExecution:
-    """Carry the golden calls out in a fresh session."""
-    with world.session(task) as session:
-        execution = execute_golden(session, task.golden)
-    fault = _fault(world, task, execution)
-    spoiled = spoiled_calls(task.golden)
-    return GoldenExecution(
-        execution, spoiled | (_needless(world, task, execution) if prune and fault is None else set()), fault
-    )
-
-
-def _needless(world: World, task: Task, execution: Execution) -> set[int]:
-    """Golden calls that change nothing in the outcome; of a noisy task those that would not without its faults."""
-    if task.noise is None:
-        return {*needless_calls(world, task, execution)}
-    calm = without_noise(task)
-    with world.session(calm) as session:
-        found = needless_calls(world, calm, execute_golden(session, calm.golden))
-    kept = sorted({*range(len(task.golden))} - spoiled_calls(task.golden))
-    return {kept[place] for place in found}
-
-
-def _fault(world: World, task: Task, execution: Execution) -> str | None:
-    """Why the golden calls prove nothing; None where they do what the task says."""
-    if execution.defects:
-        return execution.defects[0]
-    for step, call in zip(execution.calls, task.golden, strict=False):
-        planted = ERRORS.get(call.fault) if call.fault else None
-        if planted is not None and step.ok:
-            return f"call {step.position} ({step.tool}) is not befallen by a {call.fault}"
-        if step.result.error is not None and step.result.error != planted:
-            return f"call {step.position} ({step.tool}) fails: {step.result.error.code}, {step.result.error.message}"
-    broken = violations([step.result for step in execution.calls])
-    if broken:
-        return f"it breaks a rule: {broken[0]}"
-    found = compare(task.criteria.state, execution.changes, world.comparison)
-    if not found.is_empty:
-        row = next(iter([*found.missing, *found.unexpected]))
-        what = "is demanded and does not happen" if found.missing else "happens and is not demanded"
-        return f"{row.op} of {row.table} {json.dumps(row.key)} {what}"
-    return None
-
-
-def digest_of_task(task: Task) -> str:
-    """sha256 of a task's record, as trajectories name it."""
-    return digest_text(task.model_dump_json())

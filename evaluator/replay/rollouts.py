@@ -20,11 +20,11 @@ from skillweave.schema.result import UNNAMED, SpeakerNames
 from skillweave.schema.trajectory import RETRIED_ERRORS
 
 LONGEST_LINE = 64 * 2**20
-"""Bytes of a line; no conversation needs as many."""
+"""Most bytes of a line."""
 
 
 class TrajectoryKey(NamedTuple):
-    """What a trajectory goes by: a folder may hold the runs of several agents and users."""
+    """What identifies a trajectory: a folder may hold runs of several agents and users."""
 
     agent: str
     """`provider/model`; empty where the line does not say."""
@@ -40,21 +40,21 @@ class TrajectoryKey(NamedTuple):
 
 
 class LinePosition(NamedTuple):
-    """Where a trajectory stands."""
+    """Where the line of a trajectory is."""
 
     task_id: str
     file: int
-    """Which of the files."""
+    """Number of the file."""
     offset: int
     length: int
     digest: bytes
-    """Of the line."""
+    """sha256 of the line."""
     owed: bool
-    """Whether it ended by an error that says nothing of the agent, and is to be tried again."""
+    """Whether it ended by an error that is not the agent's; the next rollout run tries it again."""
 
 
 class BadLine(NamedTuple):
-    """A line that is no trajectory, and gets no result."""
+    """A line that is no trajectory and gets no result."""
 
     place: str
     """`clinic.jsonl, line 7`."""
@@ -66,18 +66,23 @@ class BadLine(NamedTuple):
 
 @dataclass
 class RolloutIndex:
-    """What a folder holds."""
+    """The trajectories of a folder."""
 
     files: list[Path] = field(default_factory=list)
     places: dict[TrajectoryKey, LinePosition] = field(default_factory=dict)
-    """Where the line of each trajectory is that counts."""
+    """The line that counts for each trajectory."""
     bad: list[BadLine] = field(default_factory=list)
     replaced: int = 0
-    """Lines whose place another one of the same agent, user and id took, those that were owed left out."""
+    """Number of lines replaced by a later line with the same agent, user and id, without owed ones."""
 
 
 def find_rollouts(root: Path) -> RolloutIndex:
-    """Read a folder, or a single file. Raises ConfigError where there is none, or no trajectory in it."""
+    """Index a folder, or a single file.
+
+    Raises:
+        ConfigError: There is no such folder, or no trajectory in it.
+        ArtifactError: A file cannot be read.
+    """
     if not root.exists():
         raise ConfigError(f"there is no rollouts folder {str(root)!r}; give the one that `python -m rollout run` wrote")
     found = RolloutIndex(files=[root] if root.is_file() else list(_files(root)))
@@ -89,7 +94,7 @@ def find_rollouts(root: Path) -> RolloutIndex:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Regular files that end in .jsonl, sorted; hidden folders and files are not ours to read."""
+    """Regular files that end in `.jsonl`, sorted, without hidden ones."""
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -111,7 +116,7 @@ def _scan(found: RolloutIndex, number: int, path: Path, label: str) -> None:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes | None]]:
-    """Number, offset and content of each line; None where it is too long to be read."""
+    """Number, offset and content of each line; the content is None where the line is too long."""
     number, offset = 0, 0
     while content := stream.readline(LONGEST_LINE + 1):
         number += 1
@@ -126,7 +131,7 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes | None]]:
 
 
 def _add(found: RolloutIndex, file: int, label: str, offset: int, content: bytes) -> None:
-    """Note a line's place, or why it is no trajectory."""
+    """Note where a trajectory is, or why a line is none."""
     try:
         record = from_json(content)
     except ValueError:

@@ -25,81 +25,17 @@ from skillweave.world.tools import result_text
 from skillweave.world.world import World
 
 Raw = dict[str, Any]
-
-
-def in_openai_form(messages: list[Any]) -> list[Any]:
-    """The messages with texts in one piece, tool calls where we look for them, and ids where calls have none."""
-    found = [made for message in messages for made in _made(message)]
-    for place, message in enumerate(found):
-        calls = message.get("tool_calls") if isinstance(message, dict) else None
-        if isinstance(calls, list):
-            named = enumerate(calls)
-            message["tool_calls"] = [_with_id(call, f"call_{place}_{at}") for at, call in named]
-    return found
-
-
-def _made(message: Any) -> Iterator[Any]:
-    """What a message is for us: itself, or also the results that it carries."""
-    if not isinstance(message, dict):
-        yield message
-        return
-    found = dict(message)
-    found["role"] = {"developer": "system", "function": "tool"}.get(str(found.get("role")), found.get("role"))
-    called = found.pop("function_call", None)
-    if isinstance(called, dict):
-        found["tool_calls"] = [*(found.get("tool_calls") or []), {"function": called}]
-    parts = found.get("content")
-    if not isinstance(parts, list):
-        yield found
-        return
-    yield from _results(parts)
-    found["content"] = "\n".join(_texts(parts)) or None
-    uses = [_as_call(part) for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
-    if uses:
-        found["tool_calls"] = [*(found.get("tool_calls") or []), *uses]
-    if found["content"] is not None or found.get("tool_calls") or found["role"] != "user":
-        yield found
-
-
-def _texts(parts: list[Any]) -> Iterator[str]:
-    for part in parts:
-        text = part.get("text") if isinstance(part, dict) else part
-        if isinstance(text, str) and (
-            not isinstance(part, dict) or part.get("type", "text") in ("text", "output_text")
-        ):
-            yield text
-
-
-def _results(parts: list[Any]) -> Iterator[Raw]:
-    """Results of tools that stand in a user's message, as Anthropic has them."""
-    for part in parts:
-        if isinstance(part, dict) and part.get("type") == "tool_result":
-            content = part.get("content")
-            text = "\n".join(_texts(content)) if isinstance(content, list) else content
-            yield {"role": "tool", "tool_call_id": part.get("tool_use_id"), "content": text}
-
-
-def _as_call(part: Raw) -> Raw:
-    given = part.get("input")
-    arguments = given if isinstance(given, dict) else json.dumps(given)
-    return {"id": part.get("id"), "function": {"name": part.get("name"), "arguments": arguments}}
-
-
-def _with_id(call: Any, id: str) -> Any:
-    return {**call, "id": call.get("id") or id} if isinstance(call, dict) else call
-
-
 LONGEST_ID = 512
 MOST_CALLS = 2_000
-"""Calls of one trajectory that are made again."""
+"""Most calls of a trajectory that is replayed."""
 
 
 class UnreadableTrajectoryError(Exception):
-    """A line that is no trajectory; in words."""
+    """A line is no trajectory; the message says why."""
 
 
 class _Lean(BaseModel):
-    """Takes what it needs, and lets be what it does not know."""
+    """Ignores unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", protected_namespaces=())
 
@@ -114,7 +50,7 @@ class RecordedError(_Lean):
 
 
 class RecordedTrajectory(_Lean):
-    """What is read of a trajectory."""
+    """The fields of a trajectory that scoring needs."""
 
     id: str = Field(min_length=1, max_length=LONGEST_ID)
     task_id: str = Field(default="", max_length=LONGEST_ID)
@@ -128,7 +64,7 @@ class RecordedTrajectory(_Lean):
     error: RecordedError | None = None
     agent: RecordedSpeaker | None = None
     model: str | None = None
-    """Who the agent was, where `agent` does not say."""
+    """The agent's name where `agent` does not give it."""
     user: RecordedSpeaker | None = None
     usage: RolloutUsage | None = None
     user_turns: list[UserTurn] | None = None
@@ -141,89 +77,8 @@ class RecordedTrajectory(_Lean):
 
     @property
     def calls(self) -> int:
-        """How many calls it holds."""
+        """Number of calls."""
         return sum(len(message.tool_calls or ()) for message in self.messages if message.role == "assistant")
-
-
-_RECORDED = TypeAdapter(RecordedTrajectory)
-
-
-def read_trajectory(line: bytes) -> RecordedTrajectory:
-    """The trajectory in a line. Raises UnreadableError."""
-    try:
-        found = _RECORDED.validate_json(line)
-    except ValidationError:
-        found = _read_leniently(line)
-    if any("function_call" in (message.model_extra or ()) for message in found.messages):
-        found = _read_leniently(line)
-    if not found.task_id:
-        task_id, _, trial = found.id.rpartition("#")
-        given = {"task_id": task_id or found.id, "trial": int(trial) if trial.isdecimal() else found.trial}
-        found = found.model_copy(update=given)
-    if found.calls > MOST_CALLS:
-        raise UnreadableTrajectoryError(f"it holds {found.calls} calls; at most {MOST_CALLS} are made again")
-    return found
-
-
-def _read_leniently(line: bytes) -> RecordedTrajectory:
-    """What other programs write in other ways, written as we do; what is of no use to a score is let go."""
-    try:
-        record = from_json(line, allow_inf_nan=False)
-    except ValueError as error:
-        raise UnreadableTrajectoryError(f"it is not JSON: {error}") from None
-    if not isinstance(record, dict):
-        raise UnreadableTrajectoryError("it is no JSON object")
-    record["id"] = ids_of(record)[0]
-    record["agent"] = {"backend": agent_of(record)}
-    for name in ("usage", "metadata", "user", "domains", "model"):
-        record[name] = _kept(name, record.get(name))
-    turns = record.get("user_turns")
-    record["user_turns"] = _turns(turns) if isinstance(turns, list) else None
-    if isinstance(record.get("messages"), list):
-        record["messages"] = in_openai_form(record["messages"])
-    for name in ("task_id", "world"):
-        record[name] = record.get(name) if isinstance(record.get(name), str) else ""
-    record["trial"] = record.get("trial") if isinstance(record.get("trial"), int) else 0
-    try:
-        return _RECORDED.validate_json(json.dumps(record))
-    except (ValidationError, ValueError) as error:
-        raise UnreadableTrajectoryError(_first(error)) from None
-
-
-def _kept(name: str, value: Any) -> Any:
-    """The value where it is one that can be used."""
-    try:
-        return RecordedTrajectory.__pydantic_validator__.validate_python({"id": "x", name: value}).model_dump()[name]
-    except ValidationError:
-        return [] if name == "domains" else None
-
-
-def _turns(records: list[Any]) -> list[Any]:
-    """The user's records that can be used: a bad one takes no other with it."""
-    return [kept for one in records for kept in _kept("user_turns", [one]) or ()]
-
-
-def ids_of(record: dict[str, Any]) -> tuple[str, str]:
-    """The ids of a trajectory and of its task, where one of them says the other; empty where nothing does."""
-    id, task_id, trial = record.get("id"), record.get("task_id"), record.get("trial")
-    task_id = task_id if isinstance(task_id, str) else ""
-    if not isinstance(id, str) or not id:
-        id = f"{task_id}#{trial}" if task_id and isinstance(trial, int) else ""
-    return id, task_id or id.rpartition("#")[0] or id
-
-
-def agent_of(record: dict[str, Any]) -> str | None:
-    """`provider/model` of the agent, as the record says it: in `agent.backend`, or in `agent` or `model` as a text."""
-    agent = record.get("agent")
-    name = (agent.get("backend") if isinstance(agent, dict) else agent) or record.get("model")
-    return name if isinstance(name, str) else None
-
-
-def _first(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return str(error)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +122,21 @@ class ReplayedTrial(Trial):
     recorded: RecordedTrajectory
 
 
+@dataclass(frozen=True)
+class ScoredTrial:
+    """A trial with its checks and its reward."""
+
+    trial: ReplayedTrial
+    checks: Checks
+    reward: float | None
+    """None where a check that counts was not made."""
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the reward is 1; None where there is no reward."""
+        return None if self.reward is None else self.reward == 1
+
+
 def replayed_trial(
     task: Task,
     world: World,
@@ -295,23 +165,8 @@ def replayed_trial(
     )
 
 
-@dataclass(frozen=True)
-class ScoredTrial:
-    """A trial with what the checks say of it."""
-
-    trial: ReplayedTrial
-    checks: Checks
-    reward: float | None
-    """None where a check that counts was not made."""
-
-    @property
-    def passed(self) -> bool | None:
-        """The reward is 1; None where it could not be said."""
-        return None if self.reward is None else self.reward == 1
-
-
 def replayed_messages(trial: ReplayedTrial) -> list[Message]:
-    """The conversation, each call followed by what the replay answered; what is recorded of results is left out."""
+    """The conversation with the results of the replay in place of the recorded ones."""
     steps = iter(trial.execution.calls)
     found: list[Message] = []
     for message in trial.messages:
@@ -321,3 +176,146 @@ def replayed_messages(trial: ReplayedTrial) -> list[Message]:
         for call in (message.tool_calls or ()) if message.role == "assistant" else ():
             found.append(Message(role="tool", tool_call_id=call.id, content=result_text(next(steps).result)))
     return found
+
+
+_RECORDED = TypeAdapter(RecordedTrajectory)
+
+
+def read_trajectory(line: bytes) -> RecordedTrajectory:
+    """Read a trajectory from a line of JSON. Raises UnreadableTrajectoryError."""
+    try:
+        found = _RECORDED.validate_json(line)
+    except ValidationError:
+        found = _read_leniently(line)
+    if any("function_call" in (message.model_extra or ()) for message in found.messages):
+        found = _read_leniently(line)
+    if not found.task_id:
+        task_id, _, trial = found.id.rpartition("#")
+        given = {"task_id": task_id or found.id, "trial": int(trial) if trial.isdecimal() else found.trial}
+        found = found.model_copy(update=given)
+    if found.calls > MOST_CALLS:
+        raise UnreadableTrajectoryError(f"it holds {found.calls} calls; at most {MOST_CALLS} are made again")
+    return found
+
+
+def _read_leniently(line: bytes) -> RecordedTrajectory:
+    """Read a line in another program's form; fields of no use are dropped."""
+    try:
+        record = from_json(line, allow_inf_nan=False)
+    except ValueError as error:
+        raise UnreadableTrajectoryError(f"it is not JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise UnreadableTrajectoryError("it is no JSON object")
+    record["id"] = ids_of(record)[0]
+    record["agent"] = {"backend": agent_of(record)}
+    for name in ("usage", "metadata", "user", "domains", "model"):
+        record[name] = _kept(name, record.get(name))
+    turns = record.get("user_turns")
+    record["user_turns"] = _turns(turns) if isinstance(turns, list) else None
+    if isinstance(record.get("messages"), list):
+        record["messages"] = in_openai_form(record["messages"])
+    for name in ("task_id", "world"):
+        record[name] = record.get(name) if isinstance(record.get(name), str) else ""
+    record["trial"] = record.get("trial") if isinstance(record.get("trial"), int) else 0
+    try:
+        return _RECORDED.validate_json(json.dumps(record))
+    except (ValidationError, ValueError) as error:
+        raise UnreadableTrajectoryError(_first(error)) from None
+
+
+def _kept(name: str, value: Any) -> Any:
+    """The value of a field if it is valid, else the default."""
+    try:
+        return RecordedTrajectory.__pydantic_validator__.validate_python({"id": "x", name: value}).model_dump()[name]
+    except ValidationError:
+        return [] if name == "domains" else None
+
+
+def _turns(records: list[Any]) -> list[Any]:
+    """The valid records of the user's turns, without the others."""
+    return [kept for one in records for kept in _kept("user_turns", [one]) or ()]
+
+
+def _first(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(error)
+
+
+def ids_of(record: dict[str, Any]) -> tuple[str, str]:
+    """Ids of a trajectory and of its task; each is derived from the other if it is missing. Empty: unknown."""
+    id, task_id, trial = record.get("id"), record.get("task_id"), record.get("trial")
+    task_id = task_id if isinstance(task_id, str) else ""
+    if not isinstance(id, str) or not id:
+        id = f"{task_id}#{trial}" if task_id and isinstance(trial, int) else ""
+    return id, task_id or id.rpartition("#")[0] or id
+
+
+def agent_of(record: dict[str, Any]) -> str | None:
+    """`provider/model` of the agent, from `agent.backend`, or from `agent` or `model` as a text."""
+    agent = record.get("agent")
+    name = (agent.get("backend") if isinstance(agent, dict) else agent) or record.get("model")
+    return name if isinstance(name, str) else None
+
+
+def in_openai_form(messages: list[Any]) -> list[Any]:
+    """Messages in OpenAI's form: content as one text, tool calls in `tool_calls`, an id for each call."""
+    found = [made for message in messages for made in _made(message)]
+    for place, message in enumerate(found):
+        calls = message.get("tool_calls") if isinstance(message, dict) else None
+        if isinstance(calls, list):
+            named = enumerate(calls)
+            message["tool_calls"] = [_with_id(call, f"call_{place}_{at}") for at, call in named]
+    return found
+
+
+def _made(message: Any) -> Iterator[Any]:
+    """A message in OpenAI's form, after the tool results that it carries."""
+    if not isinstance(message, dict):
+        yield message
+        return
+    found = dict(message)
+    found["role"] = {"developer": "system", "function": "tool"}.get(str(found.get("role")), found.get("role"))
+    called = found.pop("function_call", None)
+    if isinstance(called, dict):
+        found["tool_calls"] = [*(found.get("tool_calls") or []), {"function": called}]
+    parts = found.get("content")
+    if not isinstance(parts, list):
+        yield found
+        return
+    yield from _results(parts)
+    found["content"] = "\n".join(_texts(parts)) or None
+    uses = [_as_call(part) for part in parts if isinstance(part, dict) and part.get("type") == "tool_use"]
+    if uses:
+        found["tool_calls"] = [*(found.get("tool_calls") or []), *uses]
+    if found["content"] is not None or found.get("tool_calls") or found["role"] != "user":
+        yield found
+
+
+def _texts(parts: list[Any]) -> Iterator[str]:
+    for part in parts:
+        text = part.get("text") if isinstance(part, dict) else part
+        if isinstance(text, str) and (
+            not isinstance(part, dict) or part.get("type", "text") in ("text", "output_text")
+        ):
+            yield text
+
+
+def _results(parts: list[Any]) -> Iterator[Raw]:
+    """Tool results inside a user's message, which is Anthropic's form."""
+    for part in parts:
+        if isinstance(part, dict) and part.get("type") == "tool_result":
+            content = part.get("content")
+            text = "\n".join(_texts(content)) if isinstance(content, list) else content
+            yield {"role": "tool", "tool_call_id": part.get("tool_use_id"), "content": text}
+
+
+def _as_call(part: Raw) -> Raw:
+    given = part.get("input")
+    arguments = given if isinstance(given, dict) else json.dumps(given)
+    return {"id": part.get("id"), "function": {"name": part.get("name"), "arguments": arguments}}
+
+
+def _with_id(call: Any, id: str) -> Any:
+    return {**call, "id": call.get("id") or id} if isinstance(call, dict) else call

@@ -1,4 +1,4 @@
-"""Compares agents: paired over the tasks that both have, and result by result after a change of checks."""
+"""Compares agents task by task, and results before and after a change of checks."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ class AgentResults:
     versions: set[str] = field(default_factory=set)
 
     def add(self, result: Result) -> None:
-        """Count one."""
+        """Add one result."""
         self.versions.add(result.checks_version)
         if not result.scored:
             self.unscored += 1
@@ -171,7 +171,7 @@ def _class(result: Result) -> FailureClass | None:
 
 
 def show_comparison(found: AgentComparison, place_a: str = "A", place_b: str = "B") -> None:
-    """Print a comparison. A side goes by its agent, or by its place where both have the same agent."""
+    """Print a comparison. Sides are named by agent, or by folder where both have the same agent."""
     first, second = SpeakerNames(found.agent_a, found.user_a), SpeakerNames(found.agent_b, found.user_b)
     users = found.user_a != found.user_b
     a, b = (str(first), str(second)) if users else (found.agent_a, found.agent_b)
@@ -210,7 +210,7 @@ def _points(share: float | None) -> str:
 
 
 def show_flips(found: Iterable[RescoredResult]) -> None:
-    """Print what was scored otherwise, and how many of each kind."""
+    """Print the results that flipped, and how many of each kind."""
     kinds: Counter[tuple[str, str, str]] = Counter()
     rows: list[tuple[str, ...]] = []
     for one in found:

@@ -1,6 +1,4 @@
-"""A conversation for people to read:
-turn by turn, with what each call changed, the golden calls, and each check's findings.
-"""
+"""A conversation for people to read: turn by turn, with row changes, the golden calls, and each check's findings."""
 
 import json
 import unicodedata
@@ -19,36 +17,189 @@ from skillweave.schema.trajectory import Message, UserTurn
 _KEPT = ("Zs", "Co", "Cn")
 
 
-def visible(text: str) -> str:
-    """The text with control and format characters as escapes; its lines and spaces stay."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(character if _is_seen(character) else _escaped(character) for character in text)
+@dataclass(frozen=True)
+class ShownCall:
+    """A call, golden or the agent's."""
+
+    place: int
+    """Position among the calls of its side, from 0."""
+    tool: str
+    """Name without a namespace."""
+    arguments: dict[str, Json]
+    """Empty where they cannot be read."""
+    written: str | None
+    """The arguments as they stand in the trajectory, where they cannot be read."""
+    value: Json
+    """Result of the replay."""
+    error: str | None
+    """Error code and message; None where the call succeeded."""
+    changes: list[RowChange]
+    """Row changes of the call."""
+    broken: list[str]
+    """Broken rules that no tool enforces."""
+    partner: int | None
+    """Position of its partner on the other side."""
+    recorded: str | None = None
+    """The recorded result where it differs from the replay."""
+    is_demanded: bool = True
+    """False for a golden call that changes nothing in the outcome."""
 
 
-def _is_seen(character: str) -> bool:
-    return character.isprintable() or character in "\n\t" or unicodedata.category(character) in _KEPT
+@dataclass(frozen=True)
+class ShownTurn:
+    """A message, with the calls that it makes."""
 
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+    message: int
+    """Position in the trajectory, from 0."""
+    role: str
+    text: str
+    reasoning: str
+    """The model's recorded reasoning; may be empty."""
+    calls: list[ShownCall]
+    record: str = ""
+    """What the user recorded of a message: whether it agrees, which facts it tells."""
 
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """One check."""
+    """What one check found."""
 
     check: str
     score: float | None
-    """None for a check that notes and does not judge."""
+    """None for a check without a score."""
     counts: bool
-    """Whether the reward rests on it."""
+    """Whether the reward counts it."""
     notes: list[str]
-    """What is to be said, a line each; empty where all is well."""
+    """Faults and notes, a line each."""
     missing: list[RowChange] = field(default_factory=list)
     """Changes that are demanded and did not happen."""
     unexpected: list[RowChange] = field(default_factory=list)
     """Changes that happened and are not demanded."""
+
+
+@dataclass(frozen=True)
+class ShownConversation:
+    """One trajectory and its golden calls, with what the checks found."""
+
+    result: Result
+    task: Task
+    turns: list[ShownTurn]
+    golden: list[ShownCall]
+    findings: list[CheckFinding]
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """The point where it left the golden path; None where it did not fail."""
+        return self.result.failure.first_divergence if self.result.failure else None
+
+
+def conversation_of(scored: ScoredTrial, result: Result) -> ShownConversation:
+    """A trial as people see it. Tool results stand with their calls and are those of the replay."""
+    trial = scored.trial
+    matched = scored.checks.actions.matched if scored.checks.actions else []
+    return ShownConversation(
+        result=result,
+        task=trial.task,
+        turns=_turns(trial, scored, matched),
+        golden=_golden(trial, matched),
+        findings=findings_of(trial.task, scored.checks),
+    )
+
+
+def _golden(trial: ReplayedTrial, matched: Sequence[MatchedCall]) -> list[ShownCall]:
+    partner = {pair.golden: pair.call for pair in matched}
+    return [
+        _shown(step, partner.get(step.position), is_demanded=step.position not in trial.golden.pruned)
+        for step in trial.golden.execution.calls
+    ]
+
+
+def _turns(trial: ReplayedTrial, scored: ScoredTrial, matched: Sequence[MatchedCall]) -> list[ShownTurn]:
+    partner = {pair.call: pair.golden for pair in matched}
+    differs = frozenset(scored.checks.replay.differs if scored.checks.replay else ())
+    written = [call.function.arguments for message in _of_agent(trial.messages) for call in message.tool_calls or ()]
+    answers = _conversation_answers(trial.messages)
+    made: dict[int, list[ShownCall]] = {}
+    for step in trial.execution.calls:
+        shown = _shown(
+            step,
+            partner.get(step.position),
+            written=str(written[step.position]) if step.is_malformed else None,
+            recorded=_text(trial.messages, answers.get(step.position)) if step.position in differs else None,
+        )
+        made.setdefault(step.message, []).append(shown)
+    told = frozenset(answers.values())
+    records = {turn.message: _record(turn) for turn in trial.turns}
+    return [
+        ShownTurn(
+            message=place,
+            role=message.role,
+            text=message.content or "",
+            reasoning=message.reasoning_content or "",
+            calls=made.get(place, []),
+            record=records.get(place, ""),
+        )
+        for place, message in enumerate(trial.messages)
+        if place not in told
+    ]
+
+
+def _record(turn: UserTurn) -> str:
+    notes = {
+        "agrees": turn.agrees is True,
+        "does not agree": turn.agrees is False,
+        "wants a human": turn.wants_human,
+        "is done": turn.done,
+        f"tells {', '.join(turn.tells)}": bool(turn.tells),
+    }
+    return "; ".join(note for note, holds in notes.items() if holds)
+
+
+def _of_agent(messages: Sequence[Message]) -> list[Message]:
+    return [message for message in messages if message.role == "assistant"]
+
+
+def _conversation_answers(messages: Sequence[Message]) -> dict[int, int]:
+    """Position of a call -> position of the message with its recorded result."""
+    found: dict[int, int] = {}
+    open_calls: dict[str, int] = {}
+    count = 0
+    for place, message in enumerate(messages):
+        if message.role == "assistant":
+            for call in message.tool_calls or ():
+                open_calls[call.id] = count
+                count += 1
+        elif message.role == "tool" and message.tool_call_id in open_calls:
+            found[open_calls.pop(message.tool_call_id)] = place
+    return found
+
+
+def _text(messages: Sequence[Message], place: int | None) -> str | None:
+    return None if place is None else messages[place].content or ""
+
+
+def _shown(
+    step: ExecutedCall,
+    partner: int | None,
+    *,
+    written: str | None = None,
+    recorded: str | None = None,
+    is_demanded: bool = True,
+) -> ShownCall:
+    error = step.result.error
+    return ShownCall(
+        place=step.position,
+        tool=step.tool,
+        arguments=step.arguments,
+        written=written,
+        value=step.result.value,
+        error=f"{error.code}: {error.message}" if error else None,
+        changes=step.changes,
+        broken=step.result.violations,
+        partner=partner,
+        recorded=recorded,
+        is_demanded=is_demanded,
+    )
 
 
 def findings_of(task: Task, checks: Checks) -> list[CheckFinding]:
@@ -134,169 +285,16 @@ def _json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@dataclass(frozen=True)
-class ShownCall:
-    """A call, golden or made."""
-
-    place: int
-    """Position among the calls of its side, from 0."""
-    tool: str
-    """Without a namespace."""
-    arguments: dict[str, Json]
-    """Empty where they cannot be read."""
-    written: str | None
-    """The arguments as they stand in the trajectory, where they cannot be read."""
-    value: Json
-    """What the replay gave."""
-    error: str | None
-    """Why it was not carried out: code and words."""
-    changes: list[RowChange]
-    """What it changed."""
-    broken: list[str]
-    """Rules that only the agent holds, and that it broke."""
-    partner: int | None
-    """The call of the other side that it stands for."""
-    recorded: str | None = None
-    """What the trajectory gives as its result, where that differs."""
-    is_demanded: bool = True
-    """False for a golden call that changes nothing in the outcome."""
+def visible(text: str) -> str:
+    """The text with control and format characters as escapes; line breaks and spaces stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(character if _is_seen(character) else _escaped(character) for character in text)
 
 
-@dataclass(frozen=True)
-class ShownTurn:
-    """A message, with the calls that it makes."""
-
-    message: int
-    """Position in the trajectory, from 0."""
-    role: str
-    text: str
-    reasoning: str
-    """What the model thought aloud; empty where nothing is recorded."""
-    calls: list[ShownCall]
-    record: str = ""
-    """What a message of the user's comes to: whether it agrees, what it tells."""
+def _is_seen(character: str) -> bool:
+    return character.isprintable() or character in "\n\t" or unicodedata.category(character) in _KEPT
 
 
-@dataclass(frozen=True)
-class ShownConversation:
-    """One trajectory and its golden calls, with what the checks found."""
-
-    result: Result
-    task: Task
-    turns: list[ShownTurn]
-    golden: list[ShownCall]
-    findings: list[CheckFinding]
-
-    @property
-    def divergence(self) -> Divergence | None:
-        """Where it left the golden path; None where it did not fail."""
-        return self.result.failure.first_divergence if self.result.failure else None
-
-
-def conversation_of(scored: ScoredTrial, result: Result) -> ShownConversation:
-    """What is to be shown of a trial. Results of tools stand with their calls, and are those of the replay."""
-    trial = scored.trial
-    matched = scored.checks.actions.matched if scored.checks.actions else []
-    return ShownConversation(
-        result=result,
-        task=trial.task,
-        turns=_turns(trial, scored, matched),
-        golden=_golden(trial, matched),
-        findings=findings_of(trial.task, scored.checks),
-    )
-
-
-def _golden(trial: ReplayedTrial, matched: Sequence[MatchedCall]) -> list[ShownCall]:
-    partner = {pair.golden: pair.call for pair in matched}
-    return [
-        _shown(step, partner.get(step.position), is_demanded=step.position not in trial.golden.pruned)
-        for step in trial.golden.execution.calls
-    ]
-
-
-def _turns(trial: ReplayedTrial, scored: ScoredTrial, matched: Sequence[MatchedCall]) -> list[ShownTurn]:
-    partner = {pair.call: pair.golden for pair in matched}
-    differs = frozenset(scored.checks.replay.differs if scored.checks.replay else ())
-    written = [call.function.arguments for message in _of_agent(trial.messages) for call in message.tool_calls or ()]
-    answers = _conversation_answers(trial.messages)
-    made: dict[int, list[ShownCall]] = {}
-    for step in trial.execution.calls:
-        shown = _shown(
-            step,
-            partner.get(step.position),
-            written=str(written[step.position]) if step.is_malformed else None,
-            recorded=_text(trial.messages, answers.get(step.position)) if step.position in differs else None,
-        )
-        made.setdefault(step.message, []).append(shown)
-    told = frozenset(answers.values())
-    records = {turn.message: _record(turn) for turn in trial.turns}
-    return [
-        ShownTurn(
-            message=place,
-            role=message.role,
-            text=message.content or "",
-            reasoning=message.reasoning_content or "",
-            calls=made.get(place, []),
-            record=records.get(place, ""),
-        )
-        for place, message in enumerate(trial.messages)
-        if place not in told
-    ]
-
-
-def _record(turn: UserTurn) -> str:
-    notes = {
-        "agrees": turn.agrees is True,
-        "does not agree": turn.agrees is False,
-        "wants a human": turn.wants_human,
-        "is done": turn.done,
-        f"tells {', '.join(turn.tells)}": bool(turn.tells),
-    }
-    return "; ".join(note for note, holds in notes.items() if holds)
-
-
-def _of_agent(messages: Sequence[Message]) -> list[Message]:
-    return [message for message in messages if message.role == "assistant"]
-
-
-def _conversation_answers(messages: Sequence[Message]) -> dict[int, int]:
-    """Call -> the message that is recorded as its result: the first of its id behind it."""
-    found: dict[int, int] = {}
-    open_calls: dict[str, int] = {}
-    count = 0
-    for place, message in enumerate(messages):
-        if message.role == "assistant":
-            for call in message.tool_calls or ():
-                open_calls[call.id] = count
-                count += 1
-        elif message.role == "tool" and message.tool_call_id in open_calls:
-            found[open_calls.pop(message.tool_call_id)] = place
-    return found
-
-
-def _text(messages: Sequence[Message], place: int | None) -> str | None:
-    return None if place is None else messages[place].content or ""
-
-
-def _shown(
-    step: ExecutedCall,
-    partner: int | None,
-    *,
-    written: str | None = None,
-    recorded: str | None = None,
-    is_demanded: bool = True,
-) -> ShownCall:
-    error = step.result.error
-    return ShownCall(
-        place=step.position,
-        tool=step.tool,
-        arguments=step.arguments,
-        written=written,
-        value=step.result.value,
-        error=f"{error.code}: {error.message}" if error else None,
-        changes=step.changes,
-        broken=step.result.violations,
-        partner=partner,
-        recorded=recorded,
-        is_demanded=is_demanded,
-    )
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -27,167 +27,14 @@ from skillweave.schema.result import FAILURE_CLASSES, Divergence, Result
 LONGEST_TEXT = 20_000
 """Characters of one text that are shown."""
 MOST_CHARACTERS = 400_000
-"""Characters of one trajectory that are shown: the page stays small whatever it is given."""
+"""Most characters of one trajectory, so that the page stays small."""
 OVERHEAD = 32
-"""Characters that each turn, call, row and cell takes beside its text."""
+"""Characters counted for each turn, call, row and cell beside its text."""
 _DANGEROUS = re.compile(r"[<>&]")
 _GAP = "\n\n"
 T = TypeVar("T")
-
-
-class Embedder:
-    """Writes trajectories down, one after the other; of what it has written it holds digests."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-
-    def item(self, result: Result, conversation: ShownConversation | None) -> str:
-        """One trajectory as JSON that can stand in a script element."""
-        writer = _TrajectoryWriter(self._known)
-        failure = result.failure
-        item: dict[str, Json] = {
-            "id": writer.cut(result.id),
-            "task": writer.cut(result.task_id),
-            "agent": writer.cut(result.speakers.agent),
-            "user": writer.cut(result.speakers.user),
-            "world": writer.cut(result.world),
-            "kind": result.kind or "",
-            "split": result.split or "",
-            "persona": writer.cut(result.persona or ""),
-            "stop": writer.cut(result.stop_reason or ""),
-            "reward": result.reward,
-            "passed": result.passed,
-            "class": failure.class_ if failure else "",
-            "divergence": writer.divergence(failure.first_divergence) if failure else None,
-            "conversation": writer.conversation(conversation) if conversation else None,
-        }
-        return in_script({**item, "texts": [*writer.new]})
-
-
-def in_script(value: Json) -> str:
-    """JSON in ASCII, without a character that HTML gives a meaning to."""
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
-    return _DANGEROUS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
-
-
-class _TrajectoryWriter:
-    """Writes one trajectory, and counts what it has written."""
-
-    def __init__(self, known: dict[str, int]) -> None:
-        self.new: list[str] = []
-        self._known = known
-        self._left = MOST_CHARACTERS
-
-    def conversation(self, conversation: ShownConversation) -> Json:
-        task = conversation.task
-        findings = [self._finding(finding) for finding in conversation.findings]
-        golden = [self._call(call) for call in self._some(conversation.golden)]
-        told: dict[str, Json] = {
-            "goal": self.cut(task.scenario.goal),
-            "reason": self.cut(task.scenario.reason),
-            "facts": [self.cut(fact.text) for fact in self._some(task.scenario.facts)],
-            "user": self.cut(f"{task.persona.name}, {task.persona.age}, {task.persona.style}"),
-            "now": self.cut(task.now),
-            "findings": findings,
-            "golden": golden,
-            "turns": [self._turn(turn) for turn in self._some(conversation.turns)],
-        }
-        return {**told, "cut": self._left <= 0}
-
-    def divergence(self, divergence: Divergence) -> Json:
-        words = {"expected": self.cut(divergence.expected), "got": self.cut(divergence.got)}
-        return {"message": divergence.message, "call": divergence.call, **words}
-
-    def cut(self, text: str) -> str:
-        """As much of the text as may be shown."""
-        length = max(0, min(LONGEST_TEXT, self._left))
-        self._left -= min(len(text), length)
-        rest = len(text) - length
-        return visible(text[:length]) + (f"\n[{rest} more characters]" if rest > 0 else "")
-
-    def _some(self, parts: Sequence[T]) -> Iterator[T]:
-        """As many of the parts as may be shown."""
-        for part in parts:
-            if self._left <= 0:
-                return
-            self._left -= OVERHEAD
-            yield part
-
-    def _pieces(self, text: str) -> Json:
-        """Numbers of the pieces that make up the text."""
-        return [self._piece(piece) for piece in self.cut(text).split(_GAP)] if text else []
-
-    def _piece(self, piece: str) -> int:
-        digest = digest_text(piece)
-        if digest not in self._known:
-            self._known[digest] = len(self._known)
-            self.new.append(piece)
-        return self._known[digest]
-
-    def _turn(self, turn: ShownTurn) -> Json:
-        return {
-            "message": turn.message,
-            "role": turn.role,
-            "text": self._pieces(turn.text),
-            "reasoning": self._pieces(turn.reasoning),
-            "record": self.cut(turn.record),
-            "calls": [self._call(call) for call in self._some(turn.calls)],
-        }
-
-    def _call(self, call: ShownCall) -> Json:
-        return {
-            "place": call.place,
-            "tool": self.cut(call.tool),
-            "arguments": [
-                [self.cut(name), self.cut(_written(value))] for name, value in self._some([*call.arguments.items()])
-            ],
-            "written": None if call.written is None else self.cut(call.written),
-            "result": [] if call.error is not None else self._pieces(_rows(call.value)),
-            "error": None if call.error is None else self.cut(call.error),
-            "recorded": None if call.recorded is None else self._pieces(call.recorded),
-            "broken": [self.cut(rule) for rule in self._some(call.broken)],
-            "partner": call.partner,
-            "demanded": call.is_demanded,
-            "changes": self._changes(call.changes),
-        }
-
-    def _finding(self, finding: CheckFinding) -> Json:
-        return {
-            "check": finding.check,
-            "score": finding.score,
-            "counts": finding.counts,
-            "notes": [self.cut(note) for note in self._some(finding.notes)],
-            "missing": self._changes(finding.missing),
-            "unexpected": self._changes(finding.unexpected),
-        }
-
-    def _changes(self, changes: Sequence[RowChange]) -> Json:
-        return [self._change(change) for change in self._some(changes)]
-
-    def _change(self, change: RowChange) -> Json:
-        before, after = change.before or {}, change.after or {}
-        names = self._some(list(dict.fromkeys([*before, *after])))
-        cells: list[Json] = [[self.cut(name), self._cell(before, name), self._cell(after, name)] for name in names]
-        key = self.cut(", ".join(_written(value) for value in change.key.values()))
-        return {"table": self.cut(change.table), "op": change.op, "key": key, "cells": cells}
-
-    def _cell(self, cells: Mapping[str, Json], name: str) -> str | None:
-        return self.cut(_written(cells[name])) if name in cells else None
-
-
-def _written(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _rows(value: Json) -> str:
-    """JSON, with each row of a list on a line of its own."""
-    if not isinstance(value, list) or not value:
-        return _written(value)
-    return "[\n" + ",\n".join(f" {_written(row)}" for row in value) + "\n]"
-
-
 SHOWN = 500
-"""Trajectories that a page shows, where nothing else is said."""
+"""Default number of trajectories that a page shows."""
 LONGEST_EXAMPLE = 300
 """Characters of an example that a table quotes."""
 
@@ -271,3 +118,154 @@ def _text(name: str) -> str:
 def _source(content: str) -> str:
     """How a content security policy names an inline script or style."""
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
+
+
+class Embedder:
+    """Writes trajectories as JSON, each text once: it keeps digests of the texts written."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def item(self, result: Result, conversation: ShownConversation | None) -> str:
+        """One trajectory as JSON that can stand in a script element."""
+        writer = _TrajectoryWriter(self._known)
+        failure = result.failure
+        item: dict[str, Json] = {
+            "id": writer.cut(result.id),
+            "task": writer.cut(result.task_id),
+            "agent": writer.cut(result.speakers.agent),
+            "user": writer.cut(result.speakers.user),
+            "world": writer.cut(result.world),
+            "kind": result.kind or "",
+            "split": result.split or "",
+            "persona": writer.cut(result.persona or ""),
+            "stop": writer.cut(result.stop_reason or ""),
+            "reward": result.reward,
+            "passed": result.passed,
+            "class": failure.class_ if failure else "",
+            "divergence": writer.divergence(failure.first_divergence) if failure else None,
+            "conversation": writer.conversation(conversation) if conversation else None,
+        }
+        return in_script({**item, "texts": [*writer.new]})
+
+
+def in_script(value: Json) -> str:
+    """JSON in ASCII, without a character that HTML gives a meaning to."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return _DANGEROUS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+class _TrajectoryWriter:
+    """Writes one trajectory, and counts what it has written."""
+
+    def __init__(self, known: dict[str, int]) -> None:
+        self.new: list[str] = []
+        self._known = known
+        self._left = MOST_CHARACTERS
+
+    def conversation(self, conversation: ShownConversation) -> Json:
+        task = conversation.task
+        findings = [self._finding(finding) for finding in conversation.findings]
+        golden = [self._call(call) for call in self._some(conversation.golden)]
+        told: dict[str, Json] = {
+            "goal": self.cut(task.scenario.goal),
+            "reason": self.cut(task.scenario.reason),
+            "facts": [self.cut(fact.text) for fact in self._some(task.scenario.facts)],
+            "user": self.cut(f"{task.persona.name}, {task.persona.age}, {task.persona.style}"),
+            "now": self.cut(task.now),
+            "findings": findings,
+            "golden": golden,
+            "turns": [self._turn(turn) for turn in self._some(conversation.turns)],
+        }
+        return {**told, "cut": self._left <= 0}
+
+    def divergence(self, divergence: Divergence) -> Json:
+        words = {"expected": self.cut(divergence.expected), "got": self.cut(divergence.got)}
+        return {"message": divergence.message, "call": divergence.call, **words}
+
+    def cut(self, text: str) -> str:
+        """The text, cut to what may be shown."""
+        length = max(0, min(LONGEST_TEXT, self._left))
+        self._left -= min(len(text), length)
+        rest = len(text) - length
+        return visible(text[:length]) + (f"\n[{rest} more characters]" if rest > 0 else "")
+
+    def _some(self, parts: Sequence[T]) -> Iterator[T]:
+        """The parts, cut to what may be shown."""
+        for part in parts:
+            if self._left <= 0:
+                return
+            self._left -= OVERHEAD
+            yield part
+
+    def _pieces(self, text: str) -> Json:
+        """Numbers of the pieces that make up the text."""
+        return [self._piece(piece) for piece in self.cut(text).split(_GAP)] if text else []
+
+    def _piece(self, piece: str) -> int:
+        digest = digest_text(piece)
+        if digest not in self._known:
+            self._known[digest] = len(self._known)
+            self.new.append(piece)
+        return self._known[digest]
+
+    def _turn(self, turn: ShownTurn) -> Json:
+        return {
+            "message": turn.message,
+            "role": turn.role,
+            "text": self._pieces(turn.text),
+            "reasoning": self._pieces(turn.reasoning),
+            "record": self.cut(turn.record),
+            "calls": [self._call(call) for call in self._some(turn.calls)],
+        }
+
+    def _call(self, call: ShownCall) -> Json:
+        return {
+            "place": call.place,
+            "tool": self.cut(call.tool),
+            "arguments": [
+                [self.cut(name), self.cut(_written(value))] for name, value in self._some([*call.arguments.items()])
+            ],
+            "written": None if call.written is None else self.cut(call.written),
+            "result": [] if call.error is not None else self._pieces(_rows(call.value)),
+            "error": None if call.error is None else self.cut(call.error),
+            "recorded": None if call.recorded is None else self._pieces(call.recorded),
+            "broken": [self.cut(rule) for rule in self._some(call.broken)],
+            "partner": call.partner,
+            "demanded": call.is_demanded,
+            "changes": self._changes(call.changes),
+        }
+
+    def _finding(self, finding: CheckFinding) -> Json:
+        return {
+            "check": finding.check,
+            "score": finding.score,
+            "counts": finding.counts,
+            "notes": [self.cut(note) for note in self._some(finding.notes)],
+            "missing": self._changes(finding.missing),
+            "unexpected": self._changes(finding.unexpected),
+        }
+
+    def _changes(self, changes: Sequence[RowChange]) -> Json:
+        return [self._change(change) for change in self._some(changes)]
+
+    def _change(self, change: RowChange) -> Json:
+        before, after = change.before or {}, change.after or {}
+        names = self._some(list(dict.fromkeys([*before, *after])))
+        cells: list[Json] = [[self.cut(name), self._cell(before, name), self._cell(after, name)] for name in names]
+        key = self.cut(", ".join(_written(value) for value in change.key.values()))
+        return {"table": self.cut(change.table), "op": change.op, "key": key, "cells": cells}
+
+    def _cell(self, cells: Mapping[str, Json], name: str) -> str | None:
+        return self.cut(_written(cells[name])) if name in cells else None
+
+
+def _written(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _rows(value: Json) -> str:
+    """JSON, with each row of a list on a line of its own."""
+    if not isinstance(value, list) or not value:
+        return _written(value)
+    return "[\n" + ",\n".join(f" {_written(row)}" for row in value) + "\n]"

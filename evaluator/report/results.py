@@ -21,23 +21,27 @@ from skillweave.base.store import Store
 from skillweave.schema.evaluation import Ladder
 from skillweave.schema.result import FAILURE_CLASSES, Result, SpeakerNames
 
+LADDER = "ladder.json"
+SampleKey = tuple[str, str, str]
+"""Digest of the id, the id, and the digest of the trajectory."""
+
 
 class KeptResults(NamedTuple):
-    """What an earlier run left."""
+    """Earlier results that a new run keeps."""
 
     keys: frozenset[TrajectoryKey]
-    """Of results that still hold."""
+    """Keys of results that still hold."""
     aside: str | None
-    """The file that holds the earlier results, where some of them do not hold any more."""
+    """Name of the file with all earlier results; None where all still hold."""
     dropped: int = 0
-    """How many lines do not: of other trajectories, other checks or another dataset, and torn ones."""
+    """Number of lines that do not hold: of other trajectories, checks or datasets, and torn ones."""
 
 
 class ResultsFile:
     """One file of results."""
 
     def __init__(self, path: Path) -> None:
-        """ConfigError where the path can name no file of results, or names a file of something else."""
+        """Raises ConfigError where the path cannot be a file of results."""
         if path.suffix != ".jsonl":
             raise ConfigError(f"--output {str(path)!r} must end in .jsonl; summary and report are written beside it")
         if path.exists() and not path.is_file():
@@ -48,7 +52,7 @@ class ResultsFile:
 
     @property
     def before(self) -> str:
-        """Name of the file that holds what was here before."""
+        """Name of the file with the earlier results."""
         return f"{self.path.stem}.before.jsonl"
 
     def keep(self, wanted: Mapping[TrajectoryKey, str], *, anew: bool = False) -> KeptResults:
@@ -79,11 +83,11 @@ class ResultsFile:
         return KeptResults(frozenset(kept), self.before if dropped else None, dropped)
 
     def append(self, result: bytes) -> None:
-        """Add a result, a line of JSON without its end."""
+        """Append a result, a line of JSON without the line break."""
         self.store.append(self.name, result + b"\n")
 
     def __iter__(self) -> Iterator[Result]:
-        """The results, as they stand in the file; what cannot be read is passed over."""
+        """The results in the order of the file, without unreadable lines."""
         if self.store.exists(self.name):
             for _, result in self._lines():
                 if result is not None:
@@ -96,7 +100,7 @@ class ResultsFile:
 
 
 def results_in(path: Path) -> ResultsFile:
-    """The results that a path names: a file, or a folder with a `results.jsonl`. ConfigError where there are none."""
+    """The results at a path: a file, or a folder with a `results.jsonl`. Raises ConfigError where there are none."""
     found = path / "results.jsonl" if path.is_dir() else path
     if not found.is_file():
         raise ConfigError(f"there are no results at {str(path)!r}; give a results.jsonl, or the folder that holds it")
@@ -104,7 +108,15 @@ def results_in(path: Path) -> ResultsFile:
 
 
 def results_of_agent(results: ResultsFile, agent: str | None, user: str | None) -> Iterator[Result]:
-    """The results of one agent with one user; of several those named. ConfigError where they are not of one."""
+    """The results of one agent with one user.
+
+    Args:
+        agent: Name of the agent; None: the only one.
+        user: Name of the simulated user; None: the only one.
+
+    Raises:
+        ConfigError: Several agents or users fit, or none.
+    """
     every = {result.speakers for result in results}
     found = [one for one in sorted(every) if agent in (None, one.agent) and user in (None, one.user)]
     if len(found) > 1 or (every and not found):
@@ -114,7 +126,7 @@ def results_of_agent(results: ResultsFile, agent: str | None, user: str | None) 
 
 
 def key_of(result: Result) -> TrajectoryKey:
-    """What a result goes by."""
+    """The key that identifies a result."""
     return TrajectoryKey(result.agent or "", result.user or "", result.id)
 
 
@@ -129,11 +141,8 @@ def _read(line: bytes) -> Result | None:
         return None
 
 
-LADDER = "ladder.json"
-
-
 def read_ladder(store: Store, path: str = LADDER) -> Ladder | None:
-    """The ladder that stands in the folder; None where there is none, or none that can be read."""
+    """The ladder in a folder; None where it is missing or unreadable."""
     try:
         return Ladder.model_validate_json(store.read(path)) if store.exists(path) else None
     except (ArtifactError, ValidationError):
@@ -141,12 +150,8 @@ def read_ladder(store: Store, path: str = LADDER) -> Ladder | None:
 
 
 def write_ladder(store: Store, ladder: Ladder, path: str = LADDER) -> None:
-    """Put it there."""
+    """Write the ladder into a folder."""
     store.write(path, ladder.model_dump_json(indent=2).encode() + b"\n")
-
-
-SampleKey = tuple[str, str, str]
-"""Digest of the id, the id, and the digest of the trajectory."""
 
 
 @dataclass
@@ -155,7 +160,7 @@ class UnscoredKind:
 
     count: int = 0
     example: tuple[str, str] | None = None
-    """The smallest id, and what is said of it."""
+    """The smallest id and its message."""
 
     def add(self, id: str, message: str) -> None:
         self.count += 1
@@ -164,7 +169,7 @@ class UnscoredKind:
 
 @dataclass
 class ReportSelection:
-    """What was chosen, and what there was."""
+    """The chosen trajectories, and how many others there are."""
 
     chosen: frozenset[SampleKey]
     hidden: int
@@ -191,12 +196,12 @@ class _Sample:
 
 
 def sample_key_of(result: Result) -> SampleKey:
-    """What a result goes by: its id, or where several agents share one, its trajectory."""
+    """The sort key of a result: digest of its id, id, digest of its trajectory."""
     return digest_text(result.id), result.id, result.trajectory_digest
 
 
 def select(results: Iterable[Result], most: int) -> ReportSelection:
-    """Choose up to `most` results. What is held meanwhile does not grow with them."""
+    """Choose up to `most` results; memory does not grow with their number."""
     failures: dict[tuple[int, SpeakerNames], _Sample] = {}
     passes: dict[SpeakerNames, _Sample] = {}
     unscored: dict[tuple[SpeakerNames, str], UnscoredKind] = {}

@@ -23,7 +23,7 @@ _CROWD = 40
 """Tasks of one value from which drawing their number is faster than drawing each."""
 
 Row = tuple[float, ...]
-"""What one task is worth, in each of several measures."""
+"""The values of one task in several measures."""
 _Draw = Callable[[Random], Sequence[int]]
 
 

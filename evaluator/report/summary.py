@@ -26,7 +26,7 @@ from skillweave.schema.result import Result, SpeakerNames
 from skillweave.schema.task import Split
 
 UNKNOWN = "unknown"
-"""Where a result does not say."""
+"""Group of results without the value."""
 MANY_CALLS = 10
 """Tasks of so many golden calls and more are one group."""
 EACH_K = 8
@@ -34,7 +34,7 @@ EACH_K = 8
 
 
 class SummaryBuilder:
-    """Takes results one at a time. Its memory grows with the tasks; the order of the results does not matter."""
+    """Adds results one at a time. Memory grows with the tasks; the order of the results does not matter."""
 
     def __init__(self, dataset: str | None = None, *, seed: int = 0, unreadable: int = 0) -> None:
         """`dataset` is the digest of what is scored against; `seed` that of the resamples; `unreadable` counts lines
@@ -46,7 +46,7 @@ class SummaryBuilder:
         self._versions: set[str] = set()
 
     def add(self, result: Result) -> None:
-        """Count one."""
+        """Add one result."""
         self._tallies.setdefault(result.speakers, AgentTally()).add(result)
         self._versions.add(result.checks_version)
 

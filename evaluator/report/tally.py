@@ -32,9 +32,9 @@ class Traits(NamedTuple):
     noise: str
     """One of `FAULTS`."""
     calls: int
-    """Golden calls; 0 where they are not known."""
+    """Number of golden calls; 0: unknown."""
     domains: int
-    """0 where they are not known."""
+    """Number of domains; 0: unknown."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Mean:
     count: int = 0
 
     def add(self, value: float | None) -> None:
-        """Count a value in; one that is no number is not."""
+        """Add a value; anything but a finite number is ignored."""
         whole = billionths(value)
         if whole is not None:
             self.total += whole
@@ -75,7 +75,7 @@ class UsageTally:
     cost: Mean = field(default_factory=Mean)
 
     def add(self, usage: SpeakerUsage) -> None:
-        """Count the tokens of one result in."""
+        """Add the tokens and the cost of one result."""
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
         self.results += 1
@@ -84,7 +84,7 @@ class UsageTally:
 
 @dataclass
 class AgentTally:
-    """The results of one agent with one user, counted."""
+    """Counts of the results of one agent with one user."""
 
     trajectories: int = 0
     not_scored: Counter[str] = field(default_factory=Counter)
@@ -105,7 +105,7 @@ class AgentTally:
     user: UsageTally = field(default_factory=UsageTally)
 
     def add(self, result: Result) -> None:
-        """Count one."""
+        """Add one result."""
         self.trajectories += 1
         if result.scored or (result.error is not None and result.error.kind in COUNTED_AS_FAILURES):
             self._add_trial(result)

@@ -1,4 +1,4 @@
-"""What a strong model's trials teach of tasks: which it can solve, which are worth training on, and which to audit."""
+"""What a strong model's trials show about tasks: which are worth training on, and which to audit."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class _Task:
 
 
 def teach(results: Iterable[Result]) -> Teaching:
-    """What the results of one agent say of their tasks; those without a score say nothing."""
+    """Passes and failures of each task in one agent's results, without results that have no score."""
     tasks: dict[str, _Task] = {}
     for result in results:
         if result.scored:
@@ -84,7 +84,7 @@ def _never_solved(id: str, task: _Task) -> NeverSolved:
 
 
 def write_teaching(store: Store, teaching: Teaching, *, min_passes: int = 1, max_rate: float = 1.0) -> None:
-    """Write the side file, the ids of the tasks taught, one a line, and the tasks to audit, beside the results."""
+    """Write the figures, the ids of tasks to train on, and the tasks to audit, beside the results."""
     ids = teaching.task_ids(min_passes=min_passes, max_rate=max_rate)
     files = {
         TAUGHT: _lines(teaching.taught),

@@ -32,10 +32,15 @@ from skillweave.schema.result import FAILURE_CLASSES
 
 LONGEST_CELL = 80
 _GAP = "  "
+_FIGURES = ("tasks", "scored", "rate", "with errors", "reward", "nothing/chance", "pass^1", "pass^k")
+StyledLine = tuple[int, str, str]
+"""Indentation, style on a terminal, and text, which may have several lines."""
+_DONE = {"insert": "inserted in", "update": "updated in", "delete": "deleted from"}
+_STEP = "  "
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; nothing where it has no rows. The first column is text, the others are set to the right."""
+    """Print a table, if it has rows. The first column is aligned left, the others right."""
     if not rows:
         return
     columns, *cells = ([_cell(text) for text in row] for row in (columns, *rows))
@@ -46,7 +51,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def print_line(text: str) -> None:
-    """Print a line, with nothing in it that a terminal obeys."""
+    """Print a line without control characters."""
     print(one_line(text))
 
 
@@ -72,9 +77,6 @@ def _print_rich(title: str, columns: Sequence[str], cells: Sequence[Sequence[str
         # Text is not read as markup, and not made into links or emoji.
         table.add_row(*map(Text, row))
     Console(highlight=False).print(table)
-
-
-_FIGURES = ("tasks", "scored", "rate", "with errors", "reward", "nothing/chance", "pass^1", "pass^k")
 
 
 def show_summary(summary: EvaluationSummary) -> None:
@@ -196,7 +198,7 @@ def _estimate(found: Estimate | None) -> str:
 
 
 def show_ladder(ladder: Ladder) -> None:
-    """Print it, and what of it is not as it must be."""
+    """Print the ladder, and what is wrong with it."""
     kinds = sorted({kind for rung in ladder.rungs for kind in rung.by_kind})
     rows = [
         (rung.agent, _share(rung.overall), *(_share(rung.by_kind.get(kind)) for kind in kinds), f"{rung.reward:.3f}")
@@ -212,12 +214,6 @@ def show_ladder(ladder: Ladder) -> None:
 
 def _share(step: PassCount | None) -> str:
     return "-" if step is None or not step.tasks else f"{step.rate:.1%}"
-
-
-StyledLine = tuple[int, str, str]
-"""How far it stands in, its style on a terminal, and its text; it may have several lines."""
-_DONE = {"insert": "inserted in", "update": "updated in", "delete": "deleted from"}
-_STEP = "  "
 
 
 def show_conversation(conversation: ShownConversation, out: TextIO | None = None) -> None:
@@ -304,7 +300,7 @@ def _strayed(conversation: ShownConversation) -> Iterator[StyledLine]:
 
 
 def _end(conversation: ShownConversation) -> Iterator[StyledLine]:
-    """Where it left the golden path by coming to its end."""
+    """The point where it left the golden path, if that is not a message or a call shown above."""
     strayed = conversation.divergence
     calls = {call.place for turn in conversation.turns for call in turn.calls}
     messages = {turn.message for turn in conversation.turns}

@@ -24,24 +24,10 @@ from skillweave.world.dataset import UnknownTaskError
 from skillweave.world.tools import namespaces_of
 from skillweave.world.world import World
 
-
-class EvaluationSource(Protocol):
-    """Gives tasks by id, and their worlds."""
-
-    @property
-    def tasks(self) -> Mapping[str, Task]:
-        """The tasks by id."""
-
-    @property
-    def digest(self) -> str:
-        """Of what trajectories depend on."""
-
-    def world(self, which: Task) -> World:
-        """The world of a task. ArtifactError where it is not the one that the task was proven on."""
-
-
 NOT_THE_AGENTS: tuple[ResultErrorKind, ...] = ("provider", "world", "user", "infrastructure")
-"""Errors that a rollout records and that say nothing of the agent."""
+"""Errors in a trajectory for which the agent is not responsible."""
+VERSION = "1"
+"""Raised when a check is changed on purpose."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +39,30 @@ class CheckSettings:
     cache: bool = True
     """Keep golden executions."""
     confirmation_in_reward: bool = False
-    """Whether a write without the user's word breaks the policy."""
+    """Whether a write without the user's agreement breaks the policy."""
     floors: bool = True
-    """Whether results tell what doing nothing and chance would have got."""
+    """Whether results hold the floors: what doing nothing and what chance would earn."""
     version: str = ""
     """Version of the checks."""
 
 
+class EvaluationSource(Protocol):
+    """Where an evaluator takes tasks and worlds from: a dataset, or a task that is not in one yet."""
+
+    @property
+    def tasks(self) -> Mapping[str, Task]:
+        """The tasks by id."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of everything that trajectories depend on."""
+
+    def world(self, which: Task) -> World:
+        """The world of a task. Raises ArtifactError where it is not the world on which the task was proven."""
+
+
 class NotScoredError(Exception):
-    """A trajectory that cannot be scored, and whose error that is."""
+    """A trajectory cannot be scored; `kind` says who is responsible."""
 
     def __init__(self, kind: ResultErrorKind, message: str) -> None:
         super().__init__(message)
@@ -72,7 +73,10 @@ class Evaluator:
     """Evaluates trajectories of one dataset, one at a time."""
 
     def __init__(self, tasks: EvaluationSource, worlds: EvaluationSource, settings: CheckSettings) -> None:
-        """`tasks` gives the tasks, `worlds` what they are done in; the two may be one."""
+        """Args:
+        tasks: Where the tasks come from.
+        worlds: Where their worlds come from; it may be the same.
+        """
         self._tasks = tasks
         self._worlds = worlds
         self._settings = settings
@@ -81,20 +85,24 @@ class Evaluator:
         self._floors = cache(self._floors_of)
 
     def evaluate(self, recorded: RecordedTrajectory, digest: str) -> Result:
-        """The result of a trajectory; `digest` is that of its line. What cannot be scored says why."""
+        """Evaluate a trajectory. A trajectory that cannot be scored gives a result with an error.
+
+        Args:
+            digest: Digest of its line, kept in the result.
+        """
         try:
             return self._result(recorded, digest, self.scored(recorded))
         except NotScoredError as error:
             return self.unscored(recorded, digest, ResultError(kind=error.kind, message=str(error)))
 
     def scored(self, recorded: RecordedTrajectory) -> ScoredTrial:
-        """The trial of a trajectory, with its checks. Raises NotScoredError."""
+        """Replay a trajectory and make its checks. Raises NotScoredError."""
         trial = self.trial(recorded)
         checks = make_checks(trial, self._settings.checks)
         return ScoredTrial(trial, checks, reward_of(trial.task, checks))
 
     def trial(self, recorded: RecordedTrajectory) -> ReplayedTrial:
-        """Both replays. Raises NotScoredError."""
+        """Replay the golden calls and the recorded ones. Raises NotScoredError."""
         task, digest = self._known_task(recorded)
         error = recorded.error
         if error is not None and error.kind != "agent":
@@ -202,13 +210,9 @@ def _task_fault(task: Task) -> str | None:
 
 
 def is_failed(scored: ScoredTrial) -> bool:
-    """Whether a check that counts and was made is below 1."""
+    """Whether a check that counts was made and is below 1."""
     records = [scored.checks.get(name) for name in scored.trial.task.criteria.reward_basis]
     return any(record is not None and record.score < 1 for record in records)
-
-
-VERSION = "1"
-"""Raised where a check is meant to say something else than before."""
 
 
 def checks_version(settings: Sequence[str] = (), cache_file: Path | None = None) -> str:

@@ -28,6 +28,20 @@ from skillweave.world.session import Session
 from skillweave.world.tools import name_of, read_call, session_tools
 from skillweave.world.world import World
 
+TRIALS = 3
+"""Random trials whose mean reward is the floor of chance."""
+CALLS = (2, 6)
+"""Fewest and most calls of a random trial."""
+OPTIONAL = 0.3
+"""Probability that an optional argument is given."""
+BORROWS = 0.7
+"""Probability that a value is one seen under the argument's name."""
+TELLS = 3
+"""Most values that the last message tells."""
+_WORD = re.compile(r"[^\s,;:!?()\"]+[^\s,;:!?()\".]")
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_NUMBER = re.compile(r"\b\d{1,6}\b")
+
 
 def score(
     task: Task,
@@ -73,7 +87,7 @@ def reward_of(task: Task, checks: Checks) -> float | None:
 
 
 def _executed_calls(results: Sequence[CallResult], messages: Sequence[Message]) -> Iterator[ExecutedCall]:
-    """Each result at the place of its call; calls that cannot be read were not made, and take a place."""
+    """Each result with the position of its call. Calls that cannot be read were not made, but count as positions."""
     made = _readable_calls(messages)
     for position, (result, placed) in enumerate(zip_longest(results, made[: len(results)])):
         call, place = placed or (position, -1)
@@ -81,7 +95,7 @@ def _executed_calls(results: Sequence[CallResult], messages: Sequence[Message]) 
 
 
 def _readable_calls(messages: Sequence[Message]) -> list[tuple[int, int]]:
-    """The calls of a conversation that can be read: each one's position among all, and that of its message."""
+    """The readable calls of a conversation: position among all calls, and position of the message."""
     given = [
         (place, call)
         for place, message in enumerate(messages)
@@ -91,29 +105,21 @@ def _readable_calls(messages: Sequence[Message]) -> list[tuple[int, int]]:
     return [(call, place) for call, (place, one) in enumerate(given) if read_call(one).arguments is not None]
 
 
-TRIALS = 3
-"""Trials of chance whose mean is the floor."""
-CALLS = (2, 6)
-"""Fewest and most calls of a trial."""
-OPTIONAL = 0.3
-"""How often an argument is given that may be left out."""
-BORROWS = 0.7
-"""How often a value is one that was seen under the argument's name."""
-TELLS = 3
-"""Values that the last words tell at most."""
-_WORD = re.compile(r"[^\s,;:!?()\"]+[^\s,;:!?()\".]")
-_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-_NUMBER = re.compile(r"\b\d{1,6}\b")
-
-
 def floor_nothing(world: World, task: Task) -> float | None:
-    """The reward where the user opens and nothing follows; None where it depends on more than such a score can say."""
+    """The reward if nothing follows the user's first message; None where a check that counts cannot be made."""
     with world.session(task) as session:
         return score(task, session, task.messages).reward
 
 
 def floor_random(world: World, task: Task, seed: int) -> float | None:
-    """Mean reward of trials of chance. One in which the world fails counts 0; None as in `floor_nothing`."""
+    """Mean reward of random trials; a trial in which the world fails counts 0.
+
+    Args:
+        seed: Seeds the trials, together with the task's id.
+
+    Returns:
+        None where a check that counts cannot be made.
+    """
     rewards = [_reward(world, task, Random(f"{seed}/{task.id}/{trial}/floor")) for trial in range(TRIALS)]
     known = [reward for reward in rewards if reward is not None]
     return sum(known) / TRIALS if len(known) == TRIALS else None
@@ -131,7 +137,7 @@ class _SeenValue(NamedTuple):
 
 
 class _Chance:
-    """One conversation of chance."""
+    """One random conversation."""
 
     def __init__(self, world: World, task: Task, session: Session, random: Random) -> None:
         self._session = session
@@ -147,7 +153,7 @@ class _Chance:
         self._seen: list[_SeenValue] = []
 
     def converse(self) -> Sequence[Message]:
-        """Calls, then last words; the whole conversation."""
+        """Make random calls, then say last words. Returns the whole conversation."""
         for number in range(self._random.randint(*CALLS) if self._tools else 0):
             self._call(f"call_{number}")
             if self._session.transfer is not None:

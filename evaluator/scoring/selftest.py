@@ -50,41 +50,41 @@ def held_out_variants_of(world: World, task: Task) -> Iterator[HeldOutVariant]:
 
 
 class SelftestOutcome(NamedTuple):
-    """What was said of one variant."""
+    """The evaluator's verdict on one variant, beside the right one."""
 
     task_id: str
     name: str
     passes: bool
     """Whether it must pass."""
     classes: frozenset[FailureClass]
-    """What it may be called."""
+    """The failure classes that it may get."""
     passed: bool | None
-    """Whether it did; None: it was not scored."""
+    """Whether it passed; None: it was not scored."""
     class_: FailureClass | None
-    """What it was called."""
+    """The failure class that it got."""
     error: str | None
     """Why it was not scored."""
 
     @property
     def is_right(self) -> bool:
-        """Whether it passed or failed as it must."""
+        """Whether the verdict is right."""
         return self.passed is self.passes
 
     @property
     def has_right_class(self) -> bool:
-        """Whether it is called what it may be called."""
+        """Whether the verdict and the failure class are right."""
         return self.is_right and (self.passes or self.class_ in self.classes)
 
     @property
     def said(self) -> str:
-        """What was said of it."""
+        """The verdict in words."""
         if self.passed is None:
             return f"not scored: {self.error}"
         return "passed" if self.passed else f"failed: {self.class_}"
 
 
 def selftest_outcomes(dataset: Dataset, evaluator: Evaluator, task: Task) -> Iterator[SelftestOutcome]:
-    """The evaluator's word on each variant of the task, read from a line as anybody's trajectory is."""
+    """The evaluator's verdict on each variant of a task."""
     for number, variant in enumerate(variants_of(dataset.world(task), task)):
         content = trajectory_line(task, number, variant)
         yield _outcome(task, variant, evaluator.evaluate(read_trajectory(content), digest_bytes(content)))
@@ -120,24 +120,24 @@ def _outcome(task: Task, variant: Variant, result: Result) -> SelftestOutcome:
 
 
 _LONGEST = 400
-"""Characters of what is told of a survivor."""
+"""Characters of a text about a survivor."""
 _MOST = 6
-"""Rows that are told of a survivor."""
+"""Rows listed for a survivor."""
 
 
 class HeldOutVerdict(NamedTuple):
-    """What was said of one variant."""
+    """The evaluator's verdict on one variant, beside the right one."""
 
     task: str
     sort: str
     passes: bool
     """Whether it must pass."""
     survivor: MisjudgedVariant | None
-    """None where it was said rightly."""
+    """The misjudged variant; None where the verdict is right."""
 
 
 def held_out_verdicts(source: EvaluationSource, evaluator: Evaluator, task: Task) -> Iterator[HeldOutVerdict]:
-    """The evaluator's word on each variant of the task's second set, read from a line as anybody's trajectory is."""
+    """The evaluator's verdict on each variant of a task's second set."""
     for number, one in enumerate(held_out_variants_of(source.world(task), task)):
         scored, said = _scored(evaluator, trajectory_line(task, number, one.variant))
         is_right = scored is not None and scored.passed is one.variant.passes
@@ -146,7 +146,7 @@ def held_out_verdicts(source: EvaluationSource, evaluator: Evaluator, task: Task
 
 
 def held_out_report(dataset: str, found: Iterable[HeldOutVerdict]) -> HeldOutReport:
-    """All words together."""
+    """The report on all verdicts."""
     made: dict[bool, dict[str, VariantCount]] = {True: {}, False: {}}
     survivors: list[MisjudgedVariant] = []
     tasks: set[str] = set()

@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from evaluator.replay.rollouts import LinePosition, TrajectoryKey
-from evaluator.replay.trial import RecordedSpeaker, RecordedTrajectory, UnreadableTrajectoryError, read_trajectory
+from evaluator.replay.trial import (
+    RecordedSpeaker,
+    RecordedTrajectory,
+    ReplayedTrial,
+    ScoredTrial,
+    UnreadableTrajectoryError,
+    read_trajectory,
+)
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from skillweave.base.digest import digest_json
 from skillweave.base.errors import ArtifactError
@@ -26,64 +33,67 @@ from skillweave.plugins import load_plugins
 from skillweave.schema.result import Result, ResultError
 from skillweave.world.dataset import QUERIES, Dataset
 
+BATCHES_AHEAD = 3
+"""Batches queued for each worker."""
+
 
 @dataclass(frozen=True)
 class EvaluationSetup:
-    """What evaluation works with."""
+    """What every process needs to evaluate."""
 
     tasks: Path
-    """The outputs folder that holds the tasks."""
+    """Outputs folder with the tasks."""
     worlds: Path
-    """The one that holds their worlds; the two may be one."""
+    """Outputs folder with their worlds; it may be the same."""
     settings: CheckSettings
     plugins: tuple[str, ...] = ()
     """Modules that every worker loads."""
 
 
 class EvaluationJob(NamedTuple):
-    """One trajectory to be evaluated."""
+    """One trajectory to evaluate."""
 
     key: TrajectoryKey
     path: Path
-    """The file that holds its line."""
+    """File with its line."""
     place: LinePosition
     digest: str
-    """What the result holds for: the line, and what it is scored with."""
+    """Digest of the line and of all that the result depends on; a result with another digest is stale."""
 
 
 class DatasetEvaluator:
-    """Not to be shared by threads."""
+    """Evaluates trajectories of one dataset, read from their files. Not thread-safe."""
 
     def __init__(self, setup: EvaluationSetup) -> None:
-        """ArtifactError where a folder is none of a run."""
+        """Open the dataset. Raises ArtifactError where a folder is no outputs folder."""
         self._settings = setup.settings
         self.tasks = Dataset(setup.tasks)
         self.worlds = self.tasks if setup.worlds == setup.tasks else Dataset(setup.worlds)
         self.evaluator = Evaluator(self.tasks, self.worlds, setup.settings)
         self._open: tuple[Path, IO[bytes]] | None = None
-        """The file that was read last: trials of one world stand in one."""
+        """The file read last: trials of one world stand in one file."""
 
     @property
     def fingerprint(self) -> str:
-        """Digest of what results follow from, beside the trajectories' lines."""
+        """Digest of all that results depend on, apart from the trajectories."""
         settings = {name: value for name, value in sorted(vars(self._settings).items()) if name != "cache"}
         return digest_json([self.tasks.digest, self.worlds.digest, repr(settings)])
 
     def asks_for_rubric(self) -> bool:
-        """Whether the reward of some task depends on what a judge says."""
+        """Whether the reward of any task counts the rubric."""
         files = (self.tasks.store.file(f"{QUERIES}/{world}.jsonl") for world in self.tasks.tasks.worlds)
         if not any(b'"rubric"' in line for file in files for line in file.open("rb")):
             return False
         return any(self._asks(id) for id in self.tasks.tasks)
 
     def _asks(self, id: str) -> bool:
-        """Whether a task asks for it; one that cannot be read asks for nothing."""
+        """Whether a task counts the rubric; False for a task that cannot be read."""
         with suppress(ArtifactError):
             return "rubric" in self.tasks.tasks[id].criteria.reward_basis
         return False
 
     def recorded(self, job: EvaluationJob) -> RecordedTrajectory:
-        """The trajectory. Raises UnreadableError."""
+        """Read a trajectory. Raises UnreadableTrajectoryError."""
         if self._open is None or self._open[0] != job.path:
             if self._open is not None:
                 self._open[1].close()
@@ -92,8 +102,16 @@ class DatasetEvaluator:
         stream.seek(job.place.offset)
         return read_trajectory(stream.read(job.place.length))
 
+    def trial(self, job: EvaluationJob) -> ReplayedTrial:
+        """Replay a trajectory. Raises NotScoredError, UnreadableTrajectoryError."""
+        return self.evaluator.trial(self.recorded(job))
+
+    def scored(self, job: EvaluationJob) -> ScoredTrial:
+        """Replay a trajectory and make its checks. Raises NotScoredError, UnreadableTrajectoryError."""
+        return self.evaluator.scored(self.recorded(job))
+
     def result(self, job: EvaluationJob) -> Result:
-        """What the evaluator says of it."""
+        """Evaluate a trajectory. A failure of the evaluator itself becomes an error of this one result."""
         try:
             return self.evaluator.evaluate(self.recorded(job), job.digest)
         except UnreadableTrajectoryError as error:
@@ -104,7 +122,7 @@ class DatasetEvaluator:
             return self.unscored(job, evaluator_failure(f"the evaluator failed: {type(error).__name__}: {error}"))
 
     def unscored(self, job: EvaluationJob, error: ResultError, digest: str = "") -> Result:
-        """The result of a line of which only the ids are known; without a digest it is made again by the next run."""
+        """The result of a line of which only the ids are known. Without a digest, the next run makes it again."""
         id, trial = job.key.id, job.key.id.rpartition("#")[2]
         line = RecordedTrajectory(
             id=id,
@@ -116,17 +134,13 @@ class DatasetEvaluator:
         return self.evaluator.unscored(line, digest, error)
 
 
-def evaluator_failure(words: str) -> ResultError:
-    """A failure of the evaluator itself: it costs one result, is told, and is tried again by the next run."""
-    return ResultError(kind="infrastructure", message=words)
-
-
-BATCHES_AHEAD = 3
-"""Batches that wait for each worker."""
+def evaluator_failure(message: str) -> ResultError:
+    """A failure of the evaluator itself: it costs one result, is shown, and the next run tries again."""
+    return ResultError(kind="infrastructure", message=message)
 
 
 class FinishedJob(NamedTuple):
-    """One result, as a line, and whether it could not be scored."""
+    """One result as a line of JSON, and whether it is an error."""
 
     job: EvaluationJob
     line: bytes
@@ -136,7 +150,14 @@ class FinishedJob(NamedTuple):
 def evaluate_all(
     setup: EvaluationSetup, batches: Iterable[Sequence[EvaluationJob]], workers: int
 ) -> Iterator[FinishedJob]:
-    """Results in the order in which they are made."""
+    """Evaluate batches of trajectories in worker processes.
+
+    Args:
+        workers: Processes, at least 1.
+
+    Returns:
+        The results, in the order in which they are finished.
+    """
     waiting = deque(batches)
     suspects: deque[Sequence[EvaluationJob]] = deque()
     while waiting or suspects:
@@ -153,7 +174,7 @@ def evaluate_all(
 def _drained(
     pool: ProcessPoolExecutor, setup: EvaluationSetup, batches: deque[Sequence[EvaluationJob]], ahead: int
 ) -> Generator[FinishedJob, None, list[EvaluationJob]]:
-    """Work the batches off; what is returned are the jobs that were under way when a worker died."""
+    """Evaluate the batches. Returns the jobs that were under way when a worker died."""
     under_way: dict[Future[list[FinishedJob]], Sequence[EvaluationJob]] = {}
     try:
         while batches or under_way:
@@ -162,9 +183,9 @@ def _drained(
                 batches.popleft()
             ended, _ = wait(under_way, return_when=FIRST_COMPLETED)
             for future in ended:
-                found = future.result()
+                results = future.result()
                 del under_way[future]
-                yield from found
+                yield from results
     except BrokenProcessPool:
         return [job for batch in under_way.values() for job in batch]
     return []
@@ -191,7 +212,7 @@ def _evaluated(setup: EvaluationSetup, batch: Sequence[EvaluationJob]) -> list[F
 
 
 def finished_job(job: EvaluationJob, result: Result) -> FinishedJob:
-    """A result, ready to be written."""
+    """A result as the line to be written."""
     line = result.model_dump_json(by_alias=True).encode()
     return FinishedJob(job, line, result.error is not None)
 

@@ -1,1 +1,1 @@
-"""Text."""
+"""Values and facts in texts."""

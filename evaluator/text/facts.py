@@ -30,13 +30,20 @@ from skillweave.schema.task import Fact, Persona, Scenario, Task
 from skillweave.schema.trajectory import Message, UserTurn
 
 NEAREST_YEAR = timedelta(days=366)
-"""How far from today a date may be that is given without its year."""
-
+"""Most days between today and a date that is given without its year."""
 _WORD = re.compile(r"[^\W_]+")
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::\d\d)?)?")
 _BEFORE_HOUR = ("at ", "from ", "by ", "until ", "till ", "@ ", "to ", "- ", "for ")
-"""What stands before a bare number that is a time of day."""
+"""Words before a bare number that make it a time of day."""
 _CENTS = ("cent", "ct")
+LARGEST_FREE_NUMBER = 10
+"""Whole numbers up to this need no source."""
+SHORTEST_TELLING_WORD = 4
+"""Fewest letters of a word that identifies a value of several words."""
+PHONE_DIGITS = 9
+"""Last digits of a phone number that are compared, so that the country code does not matter."""
+_PHRASES = re.compile(r"\b(?:24/7|50/50|24 hours?|100 ?%)", re.IGNORECASE)
+"""Figures of speech."""
 
 
 def states_value(
@@ -75,7 +82,7 @@ def states_value(
 
 
 def value_forms(value: Json, type: AttributeType | None = None, unit: str | None = None) -> list[str]:
-    """Forms of a value that `said` accepts, the usual one first. For whoever has to write it."""
+    """Forms of a value that `states_value` accepts, the usual one first."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return [str(value)]
     if isinstance(value, int | float):
@@ -94,12 +101,12 @@ def value_forms(value: Json, type: AttributeType | None = None, unit: str | None
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text, for comparison: in small letters, plurals and doubled letters l aside."""
+    """The words of a text for comparison: in lower case, without plural endings and doubled `l`."""
     return tuple(_stem(word) for word in _WORD.findall(normalised_text(text.replace("_", " "))))
 
 
 def _is_day(token: Token, day: date, today: date | None) -> bool:
-    """Whether a token says that day."""
+    """Whether a token names that day."""
     for one in token.days:
         if (one.month, one.day) == (day.month, day.day):
             if one.year == day.year:
@@ -135,7 +142,7 @@ def _has_moment(text: str, day: date, clock: time, today: date | None, earlier: 
 
 
 def _has_bare_day(text: str, day: date, today: date | None) -> bool:
-    """Whether the day stands in the text without a time beside it: nobody says that a day begins at midnight."""
+    """Whether the text names the day without a time beside it: nobody writes midnight for a whole day."""
     found = tokens(text)
     for at, token in enumerate(found):
         beside = [one for one in found[max(at - 1, 0) : at + 2] if one.clock is not None]
@@ -156,7 +163,7 @@ def _has_number(text: str, value: Decimal, *, is_money: bool) -> bool:
 
 
 def _has_words(text: str, value: str) -> bool:
-    """Whether the words of the value stand in the text one behind the other; of two also the other way round."""
+    """Whether the words of the value follow each other in the text; two words may be in either order."""
     wanted, given = words_of(value), f" {' '.join(words_of(text))} "
     orders = [wanted, wanted[::-1]] if len(wanted) == 2 else [wanted]
     if any(order and f" {' '.join(order)} " in given for order in orders):
@@ -183,28 +190,25 @@ def _distinct(*texts: str) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-LARGEST_FREE_NUMBER = 10
-"""Whole numbers up to this say nothing that a user would have to know."""
-SHORTEST_TELLING_WORD = 4
-"""Letters of a word by which a value in several words is known."""
-PHONE_DIGITS = 9
-"""Digits at the end of a phone number that make it the same, with and without the country's."""
-_PHRASES = re.compile(r"\b(?:24/7|50/50|24 hours?|100 ?%)", re.IGNORECASE)
-"""Figures of speech."""
-
-
 class UserKnowledge:
     """What one user knows."""
 
     def __init__(self, scenario: Scenario, persona: Persona, *, now: str, texts: Sequence[str] = ()) -> None:
-        """`texts` are the opening, the company's name, and what else the user has before them."""
+        """Args:
+        now: The session's clock.
+        texts: Other texts that the user knows: the opening, the company's name, the instructions.
+        """
         self._facts = scenario.facts
         self._now = now
         own = [scenario.goal, scenario.reason, persona.name, f"{persona.age}", *persona.traits, now, *texts]
         self._texts = [*own, *chain.from_iterable(_texts_of(fact) for fact in scenario.facts)]
 
     def faults(self, text: str, heard: Sequence[str] = ()) -> list[str]:
-        """Tokens of a user's text that the user cannot know, as they stand there. `heard`: what the agent said."""
+        """Tokens of a user's text that the user cannot know.
+
+        Args:
+            heard: What the agent said before.
+        """
         today = date.fromisoformat(self._now[:10])
         heard_too = _KnownTokens(chain.from_iterable(map(tokens, heard)), today)
         found = {token.text: token for token in tokens(_PHRASES.sub(" ", text))}
@@ -215,7 +219,11 @@ class UserKnowledge:
         ]
 
     def tells(self, text: str, earlier: Sequence[str] = ()) -> list[str]:
-        """Ids of the facts that a text tells. `earlier`: what was said before, which may have given a day."""
+        """Ids of the facts that a text tells.
+
+        Args:
+            earlier: What was said before; it may give the day of a time.
+        """
         return [fact.id for fact in self._facts if tells_fact(fact, text, self._now, earlier)]
 
     @cached_property
@@ -224,7 +232,7 @@ class UserKnowledge:
 
 
 class _KnownTokens:
-    """Tokens that were said or are known, by what they say."""
+    """Known tokens by their meaning."""
 
     def __init__(self, known: Iterable[Token], today: date) -> None:
         found = [*known]
@@ -240,7 +248,7 @@ class _KnownTokens:
         self._numbers |= {Decimal(part) for clock in clocks for part in (clock.hour, clock.hour % 12, clock.minute)}
 
     def has(self, token: Token) -> bool:
-        """Whether one of them says the same."""
+        """Whether a known token means the same."""
         if token.letters is not None:
             return _end(token.letters) in self._letters
         if token.days:
@@ -259,7 +267,12 @@ class _KnownTokens:
 
 
 def tells_fact(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()) -> bool:
-    """Whether the fact's value, or its own words for it, stand in a text."""
+    """Whether a text holds a fact's value, or the fact's own words for it.
+
+    Args:
+        now: The session's clock; empty: unknown.
+        earlier: What was said before; it may give the day of a time.
+    """
     if states_value(text, fact.value, type=None, unit=_unit(fact), now=now, earlier=earlier, loosely=True):
         return True
     if not isinstance(fact.value, str):
@@ -272,7 +285,7 @@ def tells_fact(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()
 
 
 def _is_free(token: Token) -> bool:
-    """Whether anybody may say it."""
+    """Whether a token needs no source."""
     if token.is_free or (token.is_date and not token.days):
         return True
     number = token.number
@@ -280,7 +293,7 @@ def _is_free(token: Token) -> bool:
 
 
 def _end(letters: str) -> str:
-    """Of a phone number the digits by which it is the same; anything else as it is."""
+    """The compared digits of a phone number; any other text as it is."""
     return letters[-PHONE_DIGITS:] if letters.isdigit() else letters
 
 
@@ -297,7 +310,11 @@ def _unit(fact: Fact) -> str | None:
 
 
 def user_turns_of(task: Task, messages: Sequence[Message], recorded: Iterable[UserTurn] | None) -> list[UserTurn]:
-    """One turn for each message of the user's, in order, with the facts that it tells."""
+    """One turn for each message of the user, in order.
+
+    A user's record is kept, but which facts a message tells is found in its text: a record is not trusted there.
+    Without a record nobody knows whether the user agreed.
+    """
     known: Mapping[int, UserTurn] = {turn.message: turn for turn in recorded or ()}
     found, earlier = [], list[str]()
     for place, message in enumerate(messages):

@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST_TOKENISED = 20_000
-"""Characters of a text that are looked at."""
+"""Most characters of a text that are read."""
 CACHED_TEXTS = 4_096
-"""Texts whose tokens are kept."""
+"""Most texts whose tokens are cached."""
 WEEKDAY_DISTANCE = 6
-"""Characters between a weekday and the date that it is part of."""
+"""Most characters between a weekday and its date."""
 MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
           "november", "december")  # fmt: skip
 
@@ -68,7 +68,7 @@ _SAME_SIGN = str.maketrans({**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u221
 
 
 class Day(NamedTuple):
-    """A date as it stands in a text. None: not said."""
+    """A date in a text; `year` is None where the text gives none."""
 
     year: int | None
     month: int
@@ -76,33 +76,33 @@ class Day(NamedTuple):
 
 
 class Token(NamedTuple):
-    """Something in a text that has digits, or stands for such."""
+    """A part of a text with digits, or with words for them."""
 
     place: int
-    """Where it begins."""
+    """Position of its first character."""
     text: str
     days: tuple[Day, ...] = ()
-    """The dates that it may be; 3/4 may be two."""
+    """The dates that it may mean; 3/4 may mean two."""
     weekday: int | None = None
     offset: int | None = None
     """Days from today, of `tomorrow`."""
     clock: time | None = None
     half: str | None = None
-    """`a` or `p` where the text says which half of the day a time lies in."""
+    """`a` or `p` where the text gives the half of the day."""
     number: Decimal | None = None
     letters: str | None = None
-    """What is written to the letter: an id, an address, a phone number."""
+    """Letters and digits of an id, an address or a phone number."""
     is_free: bool = False
-    """Anybody may say it: an ordinal, a number in words."""
+    """Whether it needs no source: an ordinal, a number in words."""
 
     @property
     def end(self) -> int:
-        """Where it ends."""
+        """Position after its last character."""
         return self.place + len(self.text)
 
     @property
     def is_date(self) -> bool:
-        """Whether it says a day."""
+        """Whether it names a day."""
         return bool(self.days) or self.weekday is not None or self.offset is not None
 
     @property
@@ -117,7 +117,7 @@ class Token(NamedTuple):
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def normalised_text(text: str) -> str:
-    """What is seen of a text: without thoughts, markup and typographical signs; in small letters."""
+    """The text in lower case, without hidden reasoning, markup and typographical signs."""
     text = _HIDDEN.sub(" ", text)[:LONGEST_TOKENISED] if "<" in text else text[:LONGEST_TOKENISED]
     text = unicodedata.normalize("NFKD", _MARKUP.sub("", text.translate(_SAME_SIGN)))[:LONGEST_TOKENISED]
     text = "".join(sign for sign in text if not unicodedata.combining(sign)).lower()
@@ -126,7 +126,7 @@ def normalised_text(text: str) -> str:
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def tokens(text: str) -> tuple[Token, ...]:
-    """All tokens of a text, in order."""
+    """The tokens of a text, in order."""
     seen = normalised_text(text)
     found = [*map(_token, _TOKEN.finditer(seen))]
     for at in reversed(range(len(found) - 1)):
@@ -135,12 +135,12 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 def letters_and_digits(text: str) -> str:
-    """Letters and digits alone."""
+    """Letters and digits of a text, in lower case."""
     return "".join(filter(str.isalnum, text.lower()))
 
 
 def valid_date(year: int, month: int, day: int) -> date | None:
-    """The date; None where there is none."""
+    """The date; None where it does not exist."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -148,12 +148,12 @@ def valid_date(year: int, month: int, day: int) -> date | None:
 
 
 def relative_day(today: date, token: Token) -> date | None:
-    """The day that `tomorrow` is."""
+    """The day that a token such as `tomorrow` means; None for other tokens."""
     return today + timedelta(days=token.offset) if token.offset is not None else None
 
 
 def _with_next(token: Token, following: Token, seen: str) -> Token:
-    """The token with what the next one says of it: `3 - 6 pm`, `24 and 25 March`."""
+    """A token completed by the next one: `3 - 6 pm`, `24 and 25 March`."""
     if not _RANGE.fullmatch(seen, token.end, following.place):
         return token
     if following.half and token.half is None and (token.clock or token.hour):
@@ -168,7 +168,7 @@ def _with_next(token: Token, following: Token, seen: str) -> Token:
 
 
 def _is_part_of_date(at: int, found: list[Token]) -> bool:
-    """Whether a weekday, or `today`, stands beside a date that says more."""
+    """Whether a weekday, or `today`, belongs to a full date beside it."""
     token = found[at]
     if token.days or not token.is_date:
         return False
@@ -206,7 +206,7 @@ def _token(match: re.Match[str]) -> Token:
 
 
 def _days(found: dict[str, str | None]) -> Iterator[Day]:
-    """The dates that a match may be."""
+    """The dates that a match may mean."""
 
     def day(year: str | None, month: int, number: str) -> Iterator[Day]:
         whole = int(year) + (2000 if len(year) == 2 else 0) if year else None

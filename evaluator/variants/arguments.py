@@ -21,14 +21,17 @@ from skillweave.world.canonical import dump
 
 _MOST_KEYS = 24
 _MOST_VALUES = 12
-"""Values of one parameter, where whole calls are tried."""
+"""Most values of one parameter when whole calls are tried."""
 _DAYS = (1, 7, -1, 3, 14, 30)
 _HOURS = (1, -1, 2)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
+_MOST_FITTING = 3
+"""Most accepted values with which a changed call is executed."""
+_EITHER: frozenset[FailureClass] = frozenset({"wrong_argument", "wrong_entity"})
 
 
 def arguments_of(executor: VariantExecutor, tool: Tool, random: Random, most: int) -> Iterator[dict[str, Json]]:
-    """Arguments for a call of a tool; optional ones are left out."""
+    """Arguments for calls of a tool, without optional ones; at most `most` sets."""
     required = [parameter for parameter in tool.parameters if parameter.required]
     pools = [values_of(executor, parameter, random)[:_MOST_VALUES] for parameter in required]
     size = reduce(lambda total, pool: total * len(pool), pools, 1)
@@ -42,7 +45,7 @@ def arguments_of(executor: VariantExecutor, tool: Tool, random: Random, most: in
 
 
 def values_of(executor: VariantExecutor, parameter: Parameter, random: Random) -> list[Json]:
-    """Values that the parameter may take, the likeliest first."""
+    """Values that a parameter may take, the likeliest first."""
     if parameter.refers_to is not None:
         return [*keys_of(executor, parameter.refers_to, random)]
     if parameter.enum is not None:
@@ -55,7 +58,7 @@ def values_of(executor: VariantExecutor, parameter: Parameter, random: Random) -
 
 
 def keys_of(executor: VariantExecutor, reference: str, random: Random) -> list[str]:
-    """Keys of rows that a reference may name: those that results show, the caller's own, then others."""
+    """Keys of rows that a reference may name: first those that results show, then those of the caller's own rows."""
     key = executor.world.blueprint.target(reference)[1]
     seen = [str(value) for name, value in result_values(executor) if name == key.name]
     if reference not in executor.keys:
@@ -65,7 +68,7 @@ def keys_of(executor: VariantExecutor, reference: str, random: Random) -> list[s
 
 
 def _keys(executor: VariantExecutor, reference: str) -> list[str]:
-    """Keys of the caller's own rows; where they have none, or rows belong to nobody, of all."""
+    """Keys of the caller's own rows; of all rows where there are none or rows belong to nobody."""
     entity, key = executor.world.blueprint.target(reference)
     people, owner = executor.world.people, owner_of(executor, reference)
     sql = f"SELECT {key.name} AS key FROM {entity.table}"
@@ -81,9 +84,9 @@ class Owner(NamedTuple):
     """How rows of a table belong to a person."""
 
     column: str
-    """Names the person ..."""
+    """Column of the table that names the person."""
     account: str
-    """... by what this column of the core entity holds."""
+    """Column of the core entity whose value it holds."""
 
 
 def owner_of(executor: VariantExecutor, reference: str) -> Owner | None:
@@ -101,7 +104,7 @@ def result_values(executor: VariantExecutor) -> Iterator[tuple[str, Json]]:
 
 
 def changed_values(executor: VariantExecutor, parameter: Parameter, value: Json, random: Random) -> list[Json]:
-    """Other values than this one for a parameter that names no row."""
+    """Other values for a parameter that names no row, the nearest first."""
     near = _shifted(value) if parameter.type in ("date", "datetime") else []
     if isinstance(value, int) and not isinstance(value, bool):
         near = [value + 1, value - 1, value + 100]
@@ -129,7 +132,7 @@ def _fits(parameter: Parameter, value: Json) -> bool:
 
 
 def _usual(executor: VariantExecutor, parameter: Parameter) -> list[Json]:
-    """What may be tried where nothing shows what fits."""
+    """Values to try where results and examples show none."""
     today = executor.task.now[:10]
     if parameter.type == "date":
         return [today, *_shifted(today)]
@@ -158,22 +161,17 @@ def _distinct(values: list[Json]) -> list[Json]:
     return list({dump(value): value for value in values}.values())
 
 
-_MOST_FITTING = 3
-"""Values that a call is carried out with, of those that it takes."""
-_EITHER: frozenset[FailureClass] = frozenset({"wrong_argument", "wrong_entity"})
-
-
 class _WriteArgument(NamedTuple):
-    """An argument of a golden write."""
+    """One argument of a golden write."""
 
     position: int
     parameter: Parameter
     value: Json
-    """The golden one; None where it is left out."""
+    """The golden value; None where the argument is left out."""
 
 
 def changed_calls(executor: VariantExecutor) -> Iterator[Variant]:
-    """For each argument of each write at most one that fails, and one that passes."""
+    """For each argument of each write at most one variant that fails and one that passes."""
     for place in _places(executor):
         executions = [execution for execution in _executions(executor, place) if not execution.unexecuted]
         words = [all_facts(executor.task.criteria.communicate)]
@@ -210,7 +208,7 @@ def _places(executor: VariantExecutor) -> Iterator[_WriteArgument]:
 
 
 def _executions(executor: VariantExecutor, place: _WriteArgument) -> list[VariantExecution]:
-    """The golden calls with other values there, where the call takes them."""
+    """The golden calls with other values for one argument, where the tool accepts them."""
     step, name = executor.golden.steps[place.position], place.parameter.name
     with executor.session(place.position) as session:
         fitting = [
@@ -236,7 +234,10 @@ def _values(executor: VariantExecutor, place: _WriteArgument) -> list[Json]:
 def _sort_of(
     executor: VariantExecutor, place: _WriteArgument, execution: VariantExecution
 ) -> tuple[str, frozenset[FailureClass]]:
-    """A row of the caller's own is the entity meant. One that stands for a time or a choice may be called either."""
+    """The variant's name and the failure classes that it may get.
+
+    Another row of the caller's is a wrong entity. A row that stands for a time or a choice may be called either.
+    """
     parameter = place.parameter
     if place.value is None:
         return "added_argument", _EITHER if parameter.refers_to else frozenset({"wrong_argument"})
@@ -249,7 +250,7 @@ def _sort_of(
 
 
 def _differ_in_time(executor: VariantExecutor, place: _WriteArgument, execution: VariantExecution) -> bool:
-    """Whether the two rows that were named have different dates or times."""
+    """Whether the golden row and the given row have different dates or times."""
     entity, key = executor.world.blueprint.target(place.parameter.refers_to or "")
     times = [one.name for one in entity.attributes if one.type in ("date", "datetime")]
     if not times:

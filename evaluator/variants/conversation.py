@@ -19,6 +19,9 @@ from skillweave.world.replay import result_reference
 
 _UNREADABLE = '{"'
 _FAREWELL = "Thank you, that is all."
+PARTING_WORDS = "Everything has been looked into. Is there anything else?"
+"""Polite words that tell no fact."""
+_MOST_ROWS = 400
 
 
 @dataclass(frozen=True)
@@ -26,18 +29,18 @@ class CallFormat:
     """How an agent writes its calls."""
 
     prefix: str = ""
-    """Stands before tool names."""
+    """Text before each tool's name."""
     is_object: bool = False
-    """Arguments as an object, not as JSON text."""
+    """Whether arguments are an object instead of JSON text."""
     is_parallel: bool = False
-    """Calls that do not take from each other in one message."""
+    """Whether calls that take nothing from each other stand in one message."""
 
 
 PLAIN_FORMAT = CallFormat()
 
 
 class Utterance(NamedTuple):
-    """Words of the agent, and the user's answer with what they record of it."""
+    """Words of the agent, and the user's reply with the record of it."""
 
     text: str
     reply: str = "Thank you."
@@ -46,13 +49,49 @@ class Utterance(NamedTuple):
 
 
 ConversationPart = Utterance | Sequence[VariantStep]
-"""Words, or the calls of one message."""
+"""Words, or the executed calls of one message."""
 
 
 class VariantConversation(NamedTuple):
     messages: list[Message]
     turns: list[UserTurn]
     """One for each message of the user's."""
+
+
+class Variant(NamedTuple):
+    """A conversation whose right verdict is known from how it was made; no check decided it."""
+
+    name: str
+    """Its sort, for example `write_left_out`. A task may have several of one sort."""
+    messages: list[Message]
+    """The whole conversation."""
+    turns: list[UserTurn]
+    """The user's record of each of their messages."""
+    stop_reason: StopReason
+    """How the conversation ended."""
+    classes: frozenset[FailureClass]
+    """The failure classes that it may get; empty: it must pass."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether an evaluator must pass it."""
+        return not self.classes
+
+
+def passing(name: str, held: VariantConversation, stop_reason: StopReason = "user_stop") -> Variant:
+    """A variant that does what the task asks."""
+    return Variant(name, held.messages, held.turns, stop_reason, frozenset())
+
+
+def failing(
+    name: str, held: VariantConversation, classes: Iterable[FailureClass], stop_reason: StopReason = "user_stop"
+) -> Variant:
+    """A variant that does not do what the task asks.
+
+    Args:
+        classes: The failure classes that it may get.
+    """
+    return Variant(name, held.messages, held.turns, stop_reason, frozenset(classes))
 
 
 def transcript(
@@ -94,7 +133,7 @@ def conversation(
 
 
 def asked_details(task: Task, without: Collection[str] = ()) -> list[Utterance]:
-    """What the user says only when asked, all at once, some facts left out by their ids."""
+    """The details that the user gives only when asked, in one exchange, without the facts with these ids."""
     asked = [fact for fact in task.scenario.facts if fact.tell == "asked" and fact.id not in without]
     told = " ".join(fact.text for fact in asked)
     return [Utterance("Could you give me the details that I need for this, please?", told)] if told else []
@@ -103,7 +142,7 @@ def asked_details(task: Task, without: Collection[str] = ()) -> list[Utterance]:
 def confirmed_calls(
     task: Task, steps: Sequence[VariantStep], manner: CallFormat = PLAIN_FORMAT
 ) -> list[ConversationPart]:
-    """The calls, each write after the user's yes."""
+    """The calls, each write after the user agreed to it."""
     found: list[ConversationPart] = []
     for batch in _batches(task, steps) if manner.is_parallel else [[one] for one in steps]:
         if any(any(one.result.changed) for one in batch):
@@ -115,7 +154,7 @@ def confirmed_calls(
 
 
 def _batches(task: Task, steps: Sequence[VariantStep]) -> list[list[VariantStep]]:
-    """Runs of calls of which none takes an argument from another; signing in goes alone."""
+    """Runs of calls that take no argument from each other. Sign-ins stand alone."""
     found: list[list[VariantStep]] = []
     held: set[int | None] = set()
     for place, one in enumerate(steps):
@@ -131,7 +170,7 @@ def _batches(task: Task, steps: Sequence[VariantStep]) -> list[list[VariantStep]
 
 
 def _reads_after_write(one: VariantStep, batch: Sequence[VariantStep]) -> bool:
-    """Whether a write stands between: the call's result may follow from it."""
+    """Whether a write came before in the run: the call's result may depend on it."""
     return any(any(other.result.changed) for other in batch) and not any(one.result.changed)
 
 
@@ -172,50 +211,13 @@ def _shown(one: VariantStep) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-class Variant(NamedTuple):
-    """What is to be said of it is known from how it was made, and by execution; no check was asked."""
-
-    name: str
-    """Its sort: `write_left_out`. A task may have several of one sort."""
-    messages: list[Message]
-    """The whole conversation."""
-    turns: list[UserTurn]
-    """What the user recorded of each of their messages."""
-    stop_reason: StopReason
-    """What ended it."""
-    classes: frozenset[FailureClass]
-    """What it may be called as a failure; empty: it passes."""
-
-    @property
-    def passes(self) -> bool:
-        """Whether an evaluator must pass it."""
-        return not self.classes
-
-
-def passing(name: str, held: VariantConversation, stop_reason: StopReason = "user_stop") -> Variant:
-    """A variant that does what the task asks."""
-    return Variant(name, held.messages, held.turns, stop_reason, frozenset())
-
-
-def failing(
-    name: str, held: VariantConversation, classes: Iterable[FailureClass], stop_reason: StopReason = "user_stop"
-) -> Variant:
-    """A variant that does not, and what it may be called."""
-    return Variant(name, held.messages, held.turns, stop_reason, frozenset(classes))
-
-
-PARTING_WORDS = "Everything has been looked into. Is there anything else?"
-"""Polite, and tells nothing."""
-_MOST_ROWS = 400
-
-
 def fact_sentence(fact: FactToTell, form: str) -> str:
     """The fact, as a sentence."""
     return f"The {fact.noun} is {form}."
 
 
 def all_facts(facts: Sequence[FactToTell], which: int = 0) -> str:
-    """All facts, each in its form of that number."""
+    """A sentence for each fact, with its value in the form of that number."""
     return (
         " ".join(fact_sentence(fact, value_in_words(fact, fact.values[0], which)) for fact in facts)
         or "That is done now."
@@ -223,29 +225,29 @@ def all_facts(facts: Sequence[FactToTell], which: int = 0) -> str:
 
 
 def value_in_words(fact: FactToTell, value: Json, which: int = 0) -> str:
-    """A value in words."""
+    """A value as people write it, in the form of that number."""
     found = forms_of_fact(fact, value)
     return found[which % len(found)]
 
 
 def forms_of_fact(fact: FactToTell, value: Json) -> list[str]:
-    """The forms in which people write a value of this kind."""
+    """The forms in which people write a value of this fact's type."""
     return values.value_forms(value, fact.type, fact.unit)
 
 
 def rival_values(fact: FactToTell) -> list[Json]:
-    """The rivals that are written otherwise than the fact."""
+    """Rival values whose written form differs from the fact's."""
     return _apart(fact, fact.rivals)
 
 
 def other_values(executor: VariantExecutor, fact: FactToTell) -> list[Json]:
-    """Other values of its kind: rivals first, then those that its column holds elsewhere, then one made up."""
+    """Wrong values for a fact: rivals first, then values of its column in other rows, then an invented one."""
     more = [*_of_its_column(executor, fact), *_made_up(fact)]
     return [*rival_values(fact), *(value for value in _apart(fact, more) if not _holds(fact, value))]
 
 
 def _apart(fact: FactToTell, candidates: Sequence[Json]) -> list[Json]:
-    """Values of its kind, once each as they are written; those left out that are written as the right one."""
+    """Candidates of the fact's type, one for each written form, without those written like the right value."""
     right = {value_in_words(fact, value) for value in fact.values}
     alike = [value for value in candidates if type(value) is type(fact.values[0]) and value != ""]
     by_form = {value_in_words(fact, value): value for value in alike}
@@ -253,14 +255,14 @@ def _apart(fact: FactToTell, candidates: Sequence[Json]) -> list[Json]:
 
 
 def _holds(fact: FactToTell, value: Json) -> bool:
-    """Whether words for a value hold the right one: `Room 2 West` for `Room 2`."""
+    """Whether the words for a value contain the right one, as `Room 2 West` contains `Room 2`."""
     return any(
         values.states_value(value_in_words(fact, value), right, type=fact.type, unit=fact.unit) for right in fact.values
     )
 
 
 def _of_its_column(executor: VariantExecutor, fact: FactToTell) -> list[Json]:
-    """Values of the column that a golden result shows the fact in, from other rows of the world."""
+    """Values of the fact's column in other rows of the world."""
     rows = [row for result in executor.results for row in _rows(result.value)]
     columns = sorted({name for row in rows for name, value in row.items() if value == fact.values[0]})
     found: set[str] = set()
@@ -289,7 +291,7 @@ def _made_up(fact: FactToTell) -> list[Json]:
 
 
 def moment_of(fact: FactToTell, value: Json) -> datetime | None:
-    """The day or time that a value is; None where it is none."""
+    """The date or time of a value; None where it is neither."""
     if fact.type not in ("date", "datetime") or not isinstance(value, str):
         return None
     try:

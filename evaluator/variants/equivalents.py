@@ -19,11 +19,11 @@ from skillweave.schema.contract import Tool
 _MOST_READS = 4
 _MOST_TRIES = 12
 PREFIX_SEPARATORS = ("__", ".")
-"""What stands between a world's name and a tool's where agents give both."""
+"""Separators between a world's name and a tool's, where agents write both."""
 
 
 def equivalents(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each that turns on the values and rows of this task."""
+    """Variants that depend on the values and rows of this task."""
     yield _told(executor, "golden", executor.golden)
     yield from _fact_formats(executor)
     for calls in reorderings(executor):
@@ -31,7 +31,7 @@ def equivalents(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def call_formats(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each that does not: how calls are written, and what is called beside."""
+    """Variants that do not: how calls are written, and what else is called."""
     together = _told(executor, "parallel", executor.golden, CallFormat(is_parallel=True))
     if any(len(message.tool_calls or ()) > 1 for message in together.messages):
         yield together
@@ -43,7 +43,7 @@ def call_formats(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _if_right(executor: VariantExecutor, name: str, calls: list[VariantCall]) -> Iterator[Variant]:
-    """These calls, where all go through, break no rule and lead to the goal."""
+    """A variant of these calls, if all golden calls succeed, no rule is broken and the goal is reached."""
     execution = executor.execute(calls)
     if calls and not execution.unexecuted and execution.is_lawful and executor.reaches_goal(execution.changes):
         yield _told(executor, name, execution)
@@ -63,7 +63,8 @@ def _fact_formats(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def reorderings(executor: VariantExecutor) -> Iterator[list[VariantCall]]:
-    """The golden calls with a later write, and what it takes from, before an earlier one that it takes nothing from."""
+    """The golden calls with a later write, and all that it depends on, before an earlier write that it does not
+    depend on."""
     for at, later in enumerate(executor.writes):
         needed = executor.depends_on(later)
         for earlier in executor.writes[:at]:
@@ -77,7 +78,7 @@ def reorderings(executor: VariantExecutor) -> Iterator[list[VariantCall]]:
 
 
 def extra_reads(executor: VariantExecutor) -> list[VariantCall]:
-    """The golden calls, with reads that nobody needs after signing in and at the end."""
+    """The golden calls, with needless reads after signing in and at the end."""
     start, found = signed_in(executor), needless_reads(executor)
     return [*executor.calls[:start], *found, *executor.calls[start:], *found[:1]] if found else []
 
@@ -88,7 +89,7 @@ def signed_in(executor: VariantExecutor) -> int:
 
 
 def needless_reads(executor: VariantExecutor) -> list[VariantCall]:
-    """Reads that can be made after signing in."""
+    """Reads that succeed after signing in."""
     reads = [tool for tool in executor.tools if tool.kind == "read"]
     found: list[VariantCall] = []
     with executor.session(signed_in(executor)) as session:
@@ -101,7 +102,8 @@ def needless_reads(executor: VariantExecutor) -> list[VariantCall]:
 
 
 def failed_then_right(executor: VariantExecutor) -> list[VariantCall]:
-    """Before the first write, or the last call: a tool that is not there, faulty arguments, what a guard refuses."""
+    """The golden calls, with failing calls before the first write or the last call: an unknown tool, faulty
+    arguments, a call that a guard refuses."""
     if not executor.calls:
         return []
     place = executor.writes[0] if executor.writes else len(executor.calls) - 1
@@ -117,7 +119,7 @@ def failed_then_right(executor: VariantExecutor) -> list[VariantCall]:
 
 
 def _refused(executor: VariantExecutor, place: int, tool: Tool) -> list[VariantCall]:
-    """The same call with other values, such that a rule of the tool forbids it."""
+    """The same tool with other values, such that a rule of the tool forbids the call."""
     with executor.session(place) as session:
         for given in arguments_of(executor, tool, executor.random("refused"), _MOST_TRIES):
             error = session.peek(tool.name, given).error

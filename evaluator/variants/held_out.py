@@ -29,15 +29,11 @@ from skillweave.world.canonical import dump
 
 SEED = "second set"
 MOST = 3
-"""Ways of one sort that are carried out in search of one that goes through."""
-
-
+"""Most ways of one sort that are executed in search of one that succeeds."""
 MOST_ORDERS = 5_040
-"""Orders of minted ids that are tried."""
+"""Most orders of minted ids that are tried."""
 Struck = Mapping[str, frozenset[str]]
 """Table -> columns whose values the task leaves open."""
-
-
 LONG_SUMMARY = "The customer described the matter at length. " * 12
 
 
@@ -46,23 +42,23 @@ class HeldOutVariant(NamedTuple):
     what: str
     """What was changed, in words."""
     differs: list[str]
-    """How its end state differs from the one demanded; empty where it does not."""
+    """Rows in which its end state differs from the demanded one."""
 
 
 class ChangedCalls(NamedTuple):
-    """Calls in the place of the golden ones."""
+    """Calls in place of the golden ones."""
 
     calls: list[VariantCall]
     what: str
 
 
 def held_out_random(executor: VariantExecutor, purpose: str) -> Random:
-    """The second set's own draws."""
+    """Random draws of the second set."""
     return Random(f"{SEED}/{executor.task.id}/{purpose}")
 
 
 def wrong(executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) -> Iterator[HeldOutVariant]:
-    """One that ends elsewhere: the first whose golden calls all go through, else the first."""
+    """A failing variant: the first way to another end state in which all golden calls succeed, else the first."""
     found: tuple[ChangedCalls, VariantExecution] | None = None
     for way in islice(ways, MOST):
         execution = executor.execute(way.calls)
@@ -82,7 +78,7 @@ def wrong(executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) ->
 def right(
     executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls], words: Sequence[str] = ()
 ) -> Iterator[HeldOutVariant]:
-    """The first that ends as it should, with every golden call made and no rule broken."""
+    """A passing variant: the first way to the goal in which all golden calls succeed and no rule is broken."""
     for way in islice(ways, MOST):
         execution = executor.execute(way.calls)
         if not execution.unexecuted and execution.is_lawful and reaches(executor, execution.changes):
@@ -129,13 +125,13 @@ def held_out_failing(
 
 
 def reaches(executor: VariantExecutor, changes: Sequence[RowChange]) -> bool:
-    """Whether this is an end state that the task demands."""
+    """Whether changes are an end state that the task demands."""
     criteria = executor.task.criteria
     return any(_same(executor, demanded, changes) for demanded in [criteria.state, *criteria.any_of])
 
 
 def differing(executor: VariantExecutor, changes: Sequence[RowChange]) -> list[str]:
-    """Rows that only one side has, in short."""
+    """Rows that only one side has, a line each."""
     struck = _struck(executor.task.criteria.state)
     sides = [set(_texts(executor, rows, struck, {})) for rows in (executor.task.criteria.state, changes)]
     return [f"only demanded: {row}" for row in sorted(sides[0] - sides[1])] + [
@@ -164,7 +160,7 @@ def _struck(demanded: Sequence[RowChange]) -> Struck:
 def _texts(
     executor: VariantExecutor, changes: Sequence[RowChange], struck: Struck, numbers: Mapping[int, int]
 ) -> Iterator[str]:
-    """A text for each change that says something; what an update had before follows from the world."""
+    """A text for each change that is compared. The values before an update are left out: they follow from the world."""
     for change in changes:
         after = _cells(executor, change.table, change.after or {}, struck, numbers)
         if change.op != "update" or after:

@@ -25,7 +25,7 @@ from skillweave.world.canonical import dump
 
 MOST_PLACES = 6
 MOST_CALLS = 12
-"""Calls of one other tool that are tried."""
+"""Most calls of one other tool that are tried."""
 MOST_STRANGERS = 4
 
 
@@ -38,7 +38,7 @@ class _GoldenArgument(NamedTuple):
 
 
 def changed_calls(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
-    """Each that applies to the task."""
+    """The variants that apply to the task."""
     yield from wrong(executor, "claimed_only", _claimed(executor))
     yield from wrong(executor, "two_wrong_arguments", _two_wrong(executor))
     yield from wrong(executor, "stranger_row", _strangers(executor))
@@ -52,7 +52,7 @@ def changed_calls(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
 
 
 def _claimed(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """Nothing is written, and the facts are told."""
+    """No write is made, and the facts are told."""
     if executor.writes:
         yield ChangedCalls([call for call in executor.calls if call.golden not in executor.writes], "no write was made")
 
@@ -97,7 +97,7 @@ def _with(executor: VariantExecutor, changes: list[tuple[_GoldenArgument, Json]]
 
 
 def _strangers(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """A row of the same table that belongs to somebody else."""
+    """A row of the same table that belongs to another person."""
     people = executor.world.people
     for place in _places(executor):
         reference = place.parameter.refers_to
@@ -114,7 +114,7 @@ def _strangers(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 
 def _exchanged(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """Two arguments that may hold the same values change them, in one call or between two."""
+    """Two arguments of the same type exchange their values, within a call or between two."""
     for one, other in combinations(_places(executor), 2):
         kinds = [(place.parameter.type, place.parameter.refers_to, place.parameter.enum) for place in (one, other)]
         if kinds[0] == kinds[1] and dump(one.value) != dump(other.value):
@@ -140,7 +140,7 @@ def _a_year_off(place: _GoldenArgument) -> Json:
 
 
 def _hundredfold(place: _GoldenArgument) -> Json:
-    """A unit taken for another."""
+    """A number in the wrong unit."""
     is_number = isinstance(place.value, int) and not isinstance(place.value, bool)
     return place.value * 100 if is_number and isinstance(place.value, int) else None
 
@@ -175,7 +175,7 @@ _CHANGES: dict[str, Callable[[_GoldenArgument], Json]] = {
 
 
 def _looked_elsewhere(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """A look-up with another value, and what follows takes its row from what that shows."""
+    """A look-up with another value; later calls take their rows from its result."""
     for position, step in enumerate(executor.golden.steps):
         tool = executor.world.blueprint.tool(step.call.tool) if executor.world.has_tool(step.call.tool) else None
         for parameter in tool.parameters if tool is not None and tool.kind == "read" else ():
@@ -188,7 +188,7 @@ def _looked_elsewhere(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 
 def _other_tools(executor: VariantExecutor, *, instead: bool) -> Iterator[ChangedCalls]:
-    """Other writes on a row that a golden write names: in its place, or behind all."""
+    """Another write on a row that a golden write names: in its place, or after all calls."""
     for position in executor.writes:
         step = executor.golden.steps[position]
         for tool, given in _on_same_row(executor, position):
@@ -198,7 +198,7 @@ def _other_tools(executor: VariantExecutor, *, instead: bool) -> Iterator[Change
 
 
 def _on_same_row(executor: VariantExecutor, position: int) -> Iterator[tuple[Tool, dict[str, Json]]]:
-    """Other writes that can be made where a golden one is, with their arguments, one of each tool."""
+    """Other writes that succeed in place of a golden one, one for each tool, with their arguments."""
     step = executor.golden.steps[position]
     own = executor.world.blueprint.tool(step.call.tool)
     rows = {p.refers_to: step.arguments.get(p.name) for p in own.parameters if p.refers_to}
@@ -216,7 +216,7 @@ def _on_same_row(executor: VariantExecutor, position: int) -> Iterator[tuple[Too
 
 
 def _half_and_another(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """Of several writes the last is left out, and another one is made."""
+    """The last of several writes is left out, and another write is made."""
     if len(executor.writes) > 1:
         left = executor.writes[-1]
         for way in _other_tools(executor, instead=False):
@@ -226,7 +226,7 @@ def _half_and_another(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 
 def _undone(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """A write behind the golden ones after which one of their changes is gone."""
+    """A write after the golden calls that undoes one of their changes."""
     with executor.session(len(executor.world_calls)) as session:
         before = {(change.table, dump(change.key)) for change in session.diff()}
         tools = [tool for tool in executor.tools if tool.kind == "write"]

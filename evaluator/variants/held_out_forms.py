@@ -23,12 +23,12 @@ from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
 
 MOST_TRIES = 12
-"""Calls of one read that are tried."""
+"""Most calls of one read that are tried."""
 MOST_ORDERS = 3
 
 
 def other_orders(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
-    """Each that applies to the task."""
+    """The variants that apply to the task."""
     yield from right(executor, "reads_between", _reads_between(executor))
     yield from right(executor, "reads_twice", _reads_twice(executor))
     yield from right(executor, "permuted_calls", _permuted(executor))
@@ -38,7 +38,7 @@ def other_orders(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
 
 
 def _reads_between(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """A read that nobody needs before every call behind the sign-in."""
+    """A needless read before every call after the sign-in."""
     start = min(int(executor.task.login == "conversation"), len(executor.calls))
     reads = [tool for tool in executor.tools if tool.kind == "read"]
     found: list[VariantCall] = []
@@ -63,7 +63,7 @@ def _reads_twice(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 
 def _permuted(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """The calls in drawn orders in which each comes behind those that it takes from."""
+    """The calls in random orders in which each follows the calls that it takes arguments from."""
     random, start = held_out_random(executor, "orders"), int(executor.task.login == "conversation")
     for _ in range(MOST_ORDERS):
         left, order = list(range(start, len(executor.calls))), [*range(start)]
@@ -78,7 +78,7 @@ def _permuted(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 
 def _as_decimals(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """`5.0` for `5`, where the tool takes it."""
+    """`5.0` instead of `5`."""
     given = {place: _decimals(step.arguments) for place, step in enumerate(executor.golden.steps)}
     if any(given.values()):
         yield ChangedCalls([call._replace(arguments=given[call.golden or 0]) for call in executor.calls], "5.0 for 5")
@@ -93,7 +93,7 @@ def _decimals(arguments: dict[str, Json]) -> dict[str, Json]:
 
 
 def _in_vain(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """Every write once more at once; right where the tool refuses it, or it changes nothing."""
+    """Every write immediately once more; it passes where the tool refuses it or it changes nothing."""
     calls: list[VariantCall] = []
     for call, step in zip(executor.calls, executor.golden.steps, strict=True):
         calls += [call, VariantCall(call.tool, step.arguments)] if call.golden in executor.writes else [call]
@@ -102,7 +102,7 @@ def _in_vain(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 
 def _other_json(executor: VariantExecutor) -> VariantConversation:
-    """The golden conversation, its arguments in another form of the same JSON."""
+    """The golden conversation, with arguments as differently formatted JSON."""
     held = transcript(executor.task, executor.golden.steps, [all_facts(executor.task.criteria.communicate)])
     return VariantConversation([_rewritten(message) for message in held.messages], held.turns)
 
@@ -120,7 +120,7 @@ def _rewritten(message: Message) -> Message:
 
 
 def other_forms_of_facts(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
-    """Each that applies to the task; of several facts one is told wrongly, and the others rightly."""
+    """The variants that apply to the task; of several facts one is told wrongly."""
     facts = executor.task.criteria.communicate
     if not facts:
         return
@@ -161,14 +161,14 @@ def _formats(fact: FactToTell) -> list[str]:
 
 
 def _wrongly(executor: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str, str]]:
-    """Other values that an agent in haste may give."""
+    """Wrong values that an agent may give by mistake."""
     right = {text for value in fact.values for text in forms_of_fact(fact, value)}
     slips = [*_slips(fact), *((name, text) for name, text in [("sibling_value", _sibling(executor, fact))] if text)]
     yield from ((name, text) for name, text in slips if text not in right)
 
 
 def _slips(fact: FactToTell) -> Iterator[tuple[str, str]]:
-    """The value with one thing in it wrong, and a range that it lies in."""
+    """The value with one error in it, and a range around it."""
     value, moment = fact.values[0], moment_of(fact, fact.values[0])
     if isinstance(value, int) and not isinstance(value, bool):
         by = 700 if fact.unit == "cents" else 7

@@ -32,206 +32,21 @@ from skillweave.world.session import ContractSession
 
 Sort = Literal["extra_write", "undone", "broken_rule"]
 _MOST_TRIES = 16
-"""Calls of one tool that are tried."""
-
-
-def further_writes(executor: VariantExecutor, sorts: Sequence[Sort]) -> Iterator[Variant]:
-    """One of each of these sorts, after the golden calls. One that spoils is an extra write where no other is."""
-    found = found_writes(executor, sorts)
-    if "undone" in found:
-        found.setdefault("extra_write", found["undone"])
-    for sort in sorts:
-        if sort in found:
-            execution = executor.execute([*executor.calls, found[sort]])
-            words = [all_facts(executor.task.criteria.communicate)]
-            yield failing(sort, transcript(executor.task, execution.steps, words), _classes(executor, sort))
-
-
-def found_writes(executor: VariantExecutor, sorts: Collection[Sort]) -> dict[Sort, VariantCall]:
-    """Writes that can be made after the golden calls and lead elsewhere: the first of each of these sorts, tools taking
-    turns in a drawn order."""
-    found: dict[Sort, VariantCall] = {}
-    writes = [tool for tool in executor.tools if tool.kind == "write"]
-    with executor.session(len(executor.world_calls)) as session:
-        before = session.diff()
-        touched = {_row(change) for change in before}
-        for tool in executor.random("further writes").sample(writes, len(writes)):
-            sought = {sort for sort in sorts if _is_possible(sort, tool, touched)}
-            for call in _calls(executor, tool):
-                if sought <= found.keys():
-                    break
-                sort = _sort_of(executor, session, call, before, touched)
-                if sort is not None:
-                    found.setdefault(sort, call)
-    return found
-
-
-def _is_possible(sort: Sort, tool: Tool, touched: Collection[str]) -> bool:
-    """Whether a tool can break a rule that the agent alone holds, or there is something to undo."""
-    if sort == "broken_rule":
-        return any(guard.enforced_by == "agent" for guard in tool.guards)
-    return sort != "undone" or bool(touched)
-
-
-def _classes(executor: VariantExecutor, sort: Sort) -> set[FailureClass]:
-    """Breaking a rule is one where the policy counts; elsewhere the write is too much all the same."""
-    if sort != "broken_rule":
-        return {"extra_write"}
-    return (
-        {"policy_violation"} if "policy" in executor.task.criteria.reward_basis else {"policy_violation", "extra_write"}
-    )
-
-
-def _calls(executor: VariantExecutor, tool: Tool) -> Iterator[VariantCall]:
-    random = executor.random(f"further {tool.name}")
-    return (VariantCall(tool.name, given) for given in arguments_of(executor, tool, random, _MOST_TRIES))
-
-
-def _sort_of(
-    executor: VariantExecutor, session: ContractSession, call: VariantCall, before: list[RowChange], touched: set[str]
-) -> Sort | None:
-    """What a write is, made now; nothing of it stays. None where it fails or changes nothing that counts."""
-    mark = session.mark()
-    try:
-        result = session.call(call.tool, call.arguments)
-        if not result.ok or not any(result.changed):
-            return None
-        after = session.diff()
-        if executor.reaches_goal(canonical(after, session.minted)):
-            return None
-        if result.violations:
-            return "broken_rule"
-        return "undone" if any(_row(change) in touched for change in delta(before, after)) else "extra_write"
-    finally:
-        session.forget(mark)
-
-
-def _row(change: RowChange) -> str:
-    return dump([change.table, change.key])
-
-
+"""Most calls of one tool that are tried."""
 _ROUNDS = 8
-"""How often an agent in a loop makes its call."""
+"""Number of equal calls in a loop."""
 _WORDS = "Thank you for getting in touch. I hope that this helps you."
 _NO = "I am sorry, but a rule does not allow that."
 _HAND_OVER = {"reason": "user_request", "summary": "The customer needs help."}
 _DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined"})
-
-
-def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each that applies to the task."""
-    yield from declined_needlessly(executor)
-    if executor.reaches_goal([]) and not executor.task.criteria.communicate:
-        return
-    missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
-    yield failing("nothing", transcript(executor.task, [], [_WORDS]), missing)
-    start = min([*executor.writes, *executor.delayed_writes], default=len(executor.calls))
-    begun = executor.calls[:start]
-    handed = executor.execute([*begun, VariantCall(TRANSFER, _HAND_OVER)])
-    yield failing("handed_over", transcript(executor.task, handed.steps, []), {"gave_up_early"}, "transfer")
-    if begun:
-        yield failing("out_of_turns", _open(executor, executor.execute(begun)), {"ran_out"}, "max_turns")
-        looped = executor.execute([*begun, *[begun[-1]] * _ROUNDS])
-        yield failing("looped", _open(executor, looped), {"loop"}, "max_calls")
-    if executor.writes:
-        yield _unreadable(executor)
-
-
-def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
-    """A request that can be carried out is recorded as declined: instead, beside it, and by every rule there is."""
-    rules = executor.world.blueprint.rules
-    if not rules:
-        return
-    missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
-    one, every = decline_calls(rules[:1]), decline_calls(rules)
-    words = all_facts(executor.task.criteria.communicate)
-    for name, calls, said, classes in [
-        ("declined", one, _NO, _DECLINED | missing),
-        ("declined_and_done", [*executor.calls, *one], words, _DECLINED),
-        ("declined_by_every_rule", every, _NO, _DECLINED | missing),
-        ("declined_by_every_rule", [*every, *executor.calls], words, _DECLINED),
-    ]:
-        yield failing(name, transcript(executor.task, executor.execute(calls).steps, [said]), classes)
-
-
-def decline_calls(rules: list[str]) -> list[VariantCall]:
-    """A record for each rule."""
-    return [VariantCall(DECLINE, {"rule": rule}) for rule in rules]
-
-
-def _open(executor: VariantExecutor, execution: VariantExecution) -> VariantConversation:
-    """A conversation that breaks off after a call."""
-    return transcript(executor.task, execution.steps, [])
-
-
-def _unreadable(executor: VariantExecutor) -> Variant:
-    """Every write is tried with arguments that nobody can read."""
-    writes = {*executor.writes, *executor.delayed_writes}
-    calls = [
-        call._replace(golden=None, is_malformed=True) if call.golden in writes else call for call in executor.calls
-    ]
-    execution = executor.execute(calls)
-    words = [all_facts(executor.task.criteria.communicate)]
-    return failing("malformed_calls", transcript(executor.task, execution.steps, words), {"malformed_call"})
-
-
 _MOST_BESIDE = 2
-"""Rivals that may be told beside the value without spoiling it."""
+"""Most rivals that may be told beside the value."""
 _UNTOLD: frozenset[FailureClass] = frozenset({"did_not_tell"})
 _WRONG: frozenset[FailureClass] = frozenset({"told_wrong"})
 
 
-def untold(executor: VariantExecutor) -> Iterator[Variant]:
-    """Nothing is told to the user, or at a time when nobody could know it."""
-    facts, steps = executor.task.criteria.communicate, executor.golden.steps
-    if not facts:
-        return
-    yield failing("told_nothing", transcript(executor.task, steps, [PARTING_WORDS]), _UNTOLD)
-    thought = f"<think>{all_facts(facts)}</think>{PARTING_WORDS}"
-    yield failing("told_in_thought", transcript(executor.task, steps, [thought]), _UNTOLD)
-    tool = next((tool.name for tool in executor.tools if tool.kind == "read"), "look_up")
-    noted = executor.execute([*executor.calls, VariantCall(tool, {"note": all_facts(facts)})])
-    yield failing("told_in_call", transcript(executor.task, noted.steps, [PARTING_WORDS]), _UNTOLD)
-    start, end = (
-        [*asked_details(executor.task), *confirmed_calls(executor.task, steps)],
-        Utterance("Thank you for telling me."),
-    )
-    echoed = conversation(
-        executor.task, [*start, Utterance(PARTING_WORDS, f"I have heard this: {all_facts(facts)}"), end]
-    )
-    yield failing("told_by_user", echoed, _UNTOLD)
-    guessed = conversation(executor.task, [Utterance(all_facts(facts)), *start, Utterance(PARTING_WORDS)])
-    yield failing("told_before_known", guessed, _UNTOLD | _WRONG)
-
-
-def told_wrongly(executor: VariantExecutor) -> Iterator[Variant]:
-    """Another value is told; of several facts one at a time."""
-    facts = executor.task.criteria.communicate
-    for fact in facts:
-        rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
-        for name, words in _wrong_words(executor, fact):
-            classes = _WRONG | _UNTOLD if name == "other_value" else _WRONG
-            yield failing(name, transcript(executor.task, executor.golden.steps, [*rest, *words]), classes)
-
-
-def _wrong_words(executor: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str, Sequence[str]]]:
-    right = value_in_words(fact, fact.values[0])
-    near = [value_in_words(fact, value) for value in rival_values(fact)]
-    wrong = [value_in_words(fact, value) for value in other_values(executor, fact)]
-    if near:
-        yield "neighbour_value", [fact_sentence(fact, near[0])]
-        yield (
-            "right_then_another",
-            [fact_sentence(fact, right), f"I am sorry, I was wrong. {fact_sentence(fact, near[0])}"],
-        )
-    elif wrong:
-        yield "other_value", [fact_sentence(fact, wrong[0])]
-    if len(near) > _MOST_BESIDE:
-        yield "all_candidates", [fact_sentence(fact, " or ".join(sorted([right, *near])))]
-
-
 def mutants(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each that turns on the values and rows of this task."""
+    """Variants that depend on the values and rows of this task."""
     yield from _left_out(executor)
     yield from _demanded_left_out(executor)
     yield from _half_batches(executor)
@@ -270,7 +85,7 @@ def _demanded_left_out(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _half_batches(executor: VariantExecutor) -> Iterator[Variant]:
-    """Of several writes of one tool the later half is left out."""
+    """The later half of several writes of one tool is left out."""
     by_tool: dict[str, list[int]] = {}
     for place in executor.writes:
         by_tool.setdefault(executor.task.golden[place].tool, []).append(place)
@@ -281,7 +96,7 @@ def _half_batches(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _swapped(executor: VariantExecutor) -> Iterator[Variant]:
-    """Writes in another order, where that leads elsewhere, or breaks a rule that only the policy holds."""
+    """Writes in another order, if that leads to another state or breaks a rule that only the policy holds."""
     for calls in reorderings(executor):
         execution = executor.execute(calls)
         is_against_policy = not execution.is_lawful and "policy" in executor.task.criteria.reward_basis
@@ -290,7 +105,7 @@ def _swapped(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _written_twice(executor: VariantExecutor) -> Iterator[Variant]:
-    """Each write once more at the end, where the tool carries it out again and that leads elsewhere."""
+    """Each write once more at the end, if the tool accepts it and the end state is another."""
     for place in executor.writes:
         step = executor.golden.steps[place]
         execution = executor.execute([*executor.calls, VariantCall(step.call.tool, step.arguments)])
@@ -303,7 +118,7 @@ def _without(executor: VariantExecutor, places: set[int]) -> list[VariantCall]:
 
 
 def _deletes(executor: VariantExecutor, place: int) -> bool:
-    """Whether a golden call removes a row that was there at the start."""
+    """Whether a golden call deletes a row that existed at the start."""
     with executor.session(place) as session:
         before = sum(change.op == "delete" for change in session.diff())
         step = executor.golden.steps[place]
@@ -314,7 +129,189 @@ def _deletes(executor: VariantExecutor, place: int) -> bool:
 def _failing(
     executor: VariantExecutor, name: str, execution: VariantExecution, classes: Iterable[FailureClass]
 ) -> Variant:
-    """A rule broken on the way may be what it is called for."""
+    """A failing variant. A broken rule is accepted as its failure class too."""
     broken: set[FailureClass] = set() if execution.is_lawful else {"policy_violation"}
     words = [all_facts(executor.task.criteria.communicate)]
     return failing(name, transcript(executor.task, execution.steps, words), {*classes, *broken})
+
+
+def further_writes(executor: VariantExecutor, sorts: Sequence[Sort]) -> Iterator[Variant]:
+    """One additional write of each sort, after the golden calls. If there is no plain extra write, one that undoes
+    a golden change counts as one."""
+    found = found_writes(executor, sorts)
+    if "undone" in found:
+        found.setdefault("extra_write", found["undone"])
+    for sort in sorts:
+        if sort in found:
+            execution = executor.execute([*executor.calls, found[sort]])
+            words = [all_facts(executor.task.criteria.communicate)]
+            yield failing(sort, transcript(executor.task, execution.steps, words), _classes(executor, sort))
+
+
+def found_writes(executor: VariantExecutor, sorts: Collection[Sort]) -> dict[Sort, VariantCall]:
+    """Writes that can be made after the golden calls and lead elsewhere: the first of each of these sorts, tools taking
+    turns in a drawn order."""
+    found: dict[Sort, VariantCall] = {}
+    writes = [tool for tool in executor.tools if tool.kind == "write"]
+    with executor.session(len(executor.world_calls)) as session:
+        before = session.diff()
+        touched = {_row(change) for change in before}
+        for tool in executor.random("further writes").sample(writes, len(writes)):
+            sought = {sort for sort in sorts if _is_possible(sort, tool, touched)}
+            for call in _calls(executor, tool):
+                if sought <= found.keys():
+                    break
+                sort = _sort_of(executor, session, call, before, touched)
+                if sort is not None:
+                    found.setdefault(sort, call)
+    return found
+
+
+def _is_possible(sort: Sort, tool: Tool, touched: Collection[str]) -> bool:
+    """Whether a tool may give a write of this sort."""
+    if sort == "broken_rule":
+        return any(guard.enforced_by == "agent" for guard in tool.guards)
+    return sort != "undone" or bool(touched)
+
+
+def _classes(executor: VariantExecutor, sort: Sort) -> set[FailureClass]:
+    """The failure classes of a sort; a broken rule is an extra write where the policy does not count."""
+    if sort != "broken_rule":
+        return {"extra_write"}
+    return (
+        {"policy_violation"} if "policy" in executor.task.criteria.reward_basis else {"policy_violation", "extra_write"}
+    )
+
+
+def _calls(executor: VariantExecutor, tool: Tool) -> Iterator[VariantCall]:
+    random = executor.random(f"further {tool.name}")
+    return (VariantCall(tool.name, given) for given in arguments_of(executor, tool, random, _MOST_TRIES))
+
+
+def _sort_of(
+    executor: VariantExecutor, session: ContractSession, call: VariantCall, before: list[RowChange], touched: set[str]
+) -> Sort | None:
+    """The sort of a write made now and rolled back; None where it fails or reaches the goal."""
+    mark = session.mark()
+    try:
+        result = session.call(call.tool, call.arguments)
+        if not result.ok or not any(result.changed):
+            return None
+        after = session.diff()
+        if executor.reaches_goal(canonical(after, session.minted)):
+            return None
+        if result.violations:
+            return "broken_rule"
+        return "undone" if any(_row(change) in touched for change in delta(before, after)) else "extra_write"
+    finally:
+        session.forget(mark)
+
+
+def _row(change: RowChange) -> str:
+    return dump([change.table, change.key])
+
+
+def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
+    """The variants that apply to the task."""
+    yield from declined_needlessly(executor)
+    if executor.reaches_goal([]) and not executor.task.criteria.communicate:
+        return
+    missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
+    yield failing("nothing", transcript(executor.task, [], [_WORDS]), missing)
+    start = min([*executor.writes, *executor.delayed_writes], default=len(executor.calls))
+    begun = executor.calls[:start]
+    handed = executor.execute([*begun, VariantCall(TRANSFER, _HAND_OVER)])
+    yield failing("handed_over", transcript(executor.task, handed.steps, []), {"gave_up_early"}, "transfer")
+    if begun:
+        yield failing("out_of_turns", _open(executor, executor.execute(begun)), {"ran_out"}, "max_turns")
+        looped = executor.execute([*begun, *[begun[-1]] * _ROUNDS])
+        yield failing("looped", _open(executor, looped), {"loop"}, "max_calls")
+    if executor.writes:
+        yield _unreadable(executor)
+
+
+def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
+    """A request that can be carried out is declined: instead of the work, beside it, and by every rule."""
+    rules = executor.world.blueprint.rules
+    if not rules:
+        return
+    missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
+    one, every = decline_calls(rules[:1]), decline_calls(rules)
+    words = all_facts(executor.task.criteria.communicate)
+    for name, calls, said, classes in [
+        ("declined", one, _NO, _DECLINED | missing),
+        ("declined_and_done", [*executor.calls, *one], words, _DECLINED),
+        ("declined_by_every_rule", every, _NO, _DECLINED | missing),
+        ("declined_by_every_rule", [*every, *executor.calls], words, _DECLINED),
+    ]:
+        yield failing(name, transcript(executor.task, executor.execute(calls).steps, [said]), classes)
+
+
+def decline_calls(rules: list[str]) -> list[VariantCall]:
+    """A decline for each rule."""
+    return [VariantCall(DECLINE, {"rule": rule}) for rule in rules]
+
+
+def _open(executor: VariantExecutor, execution: VariantExecution) -> VariantConversation:
+    """A conversation that ends after a call."""
+    return transcript(executor.task, execution.steps, [])
+
+
+def _unreadable(executor: VariantExecutor) -> Variant:
+    """Every write is made with unreadable arguments."""
+    writes = {*executor.writes, *executor.delayed_writes}
+    calls = [
+        call._replace(golden=None, is_malformed=True) if call.golden in writes else call for call in executor.calls
+    ]
+    execution = executor.execute(calls)
+    words = [all_facts(executor.task.criteria.communicate)]
+    return failing("malformed_calls", transcript(executor.task, execution.steps, words), {"malformed_call"})
+
+
+def untold(executor: VariantExecutor) -> Iterator[Variant]:
+    """The facts are not told to the user, or before anybody could know them."""
+    facts, steps = executor.task.criteria.communicate, executor.golden.steps
+    if not facts:
+        return
+    yield failing("told_nothing", transcript(executor.task, steps, [PARTING_WORDS]), _UNTOLD)
+    thought = f"<think>{all_facts(facts)}</think>{PARTING_WORDS}"
+    yield failing("told_in_thought", transcript(executor.task, steps, [thought]), _UNTOLD)
+    tool = next((tool.name for tool in executor.tools if tool.kind == "read"), "look_up")
+    noted = executor.execute([*executor.calls, VariantCall(tool, {"note": all_facts(facts)})])
+    yield failing("told_in_call", transcript(executor.task, noted.steps, [PARTING_WORDS]), _UNTOLD)
+    start, end = (
+        [*asked_details(executor.task), *confirmed_calls(executor.task, steps)],
+        Utterance("Thank you for telling me."),
+    )
+    echoed = conversation(
+        executor.task, [*start, Utterance(PARTING_WORDS, f"I have heard this: {all_facts(facts)}"), end]
+    )
+    yield failing("told_by_user", echoed, _UNTOLD)
+    guessed = conversation(executor.task, [Utterance(all_facts(facts)), *start, Utterance(PARTING_WORDS)])
+    yield failing("told_before_known", guessed, _UNTOLD | _WRONG)
+
+
+def told_wrongly(executor: VariantExecutor) -> Iterator[Variant]:
+    """A wrong value is told; of several facts one at a time."""
+    facts = executor.task.criteria.communicate
+    for fact in facts:
+        rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
+        for name, words in _wrong_words(executor, fact):
+            classes = _WRONG | _UNTOLD if name == "other_value" else _WRONG
+            yield failing(name, transcript(executor.task, executor.golden.steps, [*rest, *words]), classes)
+
+
+def _wrong_words(executor: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str, Sequence[str]]]:
+    right = value_in_words(fact, fact.values[0])
+    near = [value_in_words(fact, value) for value in rival_values(fact)]
+    wrong = [value_in_words(fact, value) for value in other_values(executor, fact)]
+    if near:
+        yield "neighbour_value", [fact_sentence(fact, near[0])]
+        yield (
+            "right_then_another",
+            [fact_sentence(fact, right), f"I am sorry, I was wrong. {fact_sentence(fact, near[0])}"],
+        )
+    elif wrong:
+        yield "other_value", [fact_sentence(fact, wrong[0])]
+    if len(near) > _MOST_BESIDE:
+        yield "all_candidates", [fact_sentence(fact, " or ".join(sorted([right, *near])))]

@@ -203,6 +203,9 @@ def _file_of(name: str) -> Path | None:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return None
+    if spec is not None and spec.submodule_search_locations is None and not rest:
+        # A module that is a single file, as a plug-in may be.
+        return Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
     for folder in (spec.submodule_search_locations or []) if spec else []:
         place = Path(folder).joinpath(*rest)
         if place.is_dir() and (place / "__init__.py").is_file():

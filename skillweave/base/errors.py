@@ -21,6 +21,15 @@ class AuthorError(SkillweaveError):
         reasons: tuple[str, ...] = (),
         lies_in: str | None = None,
     ) -> None:
+        """Report a question without a usable answer.
+
+        Args:
+            message: What is wrong, in one line.
+            question: The question's name.
+            key: The key of the item that asked.
+            reasons: What was wrong with the last answer.
+            lies_in: The earlier step that has the fault, if it is not this item's own.
+        """
         super().__init__(message)
         self.question = question
         self.key = key
@@ -34,6 +43,7 @@ class ProviderError(SkillweaveError):
     """Transport: an endpoint was not reached, timed out, or refused the request."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
+        """Report a failed request. `transient`: the same request may succeed at once."""
         super().__init__(message)
         self.transient = transient
         """Whether the same request may succeed at once, and was not retried yet."""

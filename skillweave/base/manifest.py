@@ -141,6 +141,7 @@ class Manifest:
     """The state of one outputs folder. It may be shared by threads, and appended to by several processes."""
 
     def __init__(self, store: Store) -> None:
+        """Read the manifest of a folder, if there is one. Raises ArtifactError if it is damaged."""
         self._store = store
         self._lock = threading.Lock()
         self._items: dict[tuple[str, str], ItemRecord] = {}

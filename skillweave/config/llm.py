@@ -14,7 +14,7 @@ MAX_SEED = 2**63 - 1
 
 
 class ConfigSection(BaseModel):
-    """Strict: nothing unknown, nothing coerced but a whole number to a float."""
+    """The base of all sections. Unknown keys are errors; nothing is coerced except a whole number to a float."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
@@ -22,7 +22,7 @@ class ConfigSection(BaseModel):
 
 
 def has_controls(text: str) -> bool:
-    """Control characters, and what no file can hold."""
+    """Whether a text has control characters or lone surrogates."""
     return any(unicodedata.category(character) in ("Cc", "Cs") for character in text)
 
 
@@ -34,20 +34,20 @@ class AuthorConfig(ConfigSection):
     """`provider/model`: offline/author, openai/<model>, anthropic/<model>, vllm/<model>, replay/<cassette>, or
     module:Class/<model> for a backend of your own."""
     base_url: str | None = None
-    """Endpoint that speaks the provider's API; null is the provider's own, for vllm http://127.0.0.1:8000/v1."""
+    """Endpoint with the provider's API; null: the provider's own, for vllm http://127.0.0.1:8000/v1."""
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    """The environment variable that holds the key; null is OPENAI_API_KEY or ANTHROPIC_API_KEY for the provider's own
+    """The environment variable that holds the key; null: OPENAI_API_KEY or ANTHROPIC_API_KEY for the provider's own
     endpoint, and no key for others."""
     api: Api | None = None
-    """For openai: chat completions or responses; null is responses at OpenAI's own endpoint and chat at others."""
+    """For openai: chat completions or responses; null: responses at OpenAI's own endpoint, chat at others."""
     structured: bool = True
-    """Send the schema of the answer along, for endpoints that decode by it; one that refuses it is asked without."""
+    """Send the schema of the answer to endpoints that decode by it. If an endpoint refuses it, ask without."""
     stream: bool = False
     """Read replies as a stream."""
     reasoning_effort: str | None = Field(default=None, pattern=r"^[a-z]{1,16}$")
-    """How hard a model that reasons should think: low, medium, high, or what else it knows; null leaves it open."""
+    """How much a reasoning model should think: low, medium, high, or another value that it knows; null: its default."""
     extra: dict[str, Json] = Field(default_factory=dict)
-    """Further fields of the request's body, as the endpoint knows them: `{top_k: 20}`."""
+    """Further fields of the request, as the endpoint defines them: `{top_k: 20}`."""
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
@@ -59,7 +59,7 @@ class AuthorConfig(ConfigSection):
         if value is not None and not is_http_url(value):
             raise ValueError("must be a URL such as http://127.0.0.1:8000/v1")
         if value is not None and "@" in urlsplit(value).netloc:
-            # It is written to the manifest, and a key never is.
+            # The URL is written to the manifest; a key must never be.
             raise ValueError("must hold no user or password; api_key_env names the variable that holds a key")
         if value is not None and ("?" in value or "#" in value):
             raise ValueError("must end with its path, without ? or #: what is asked for is appended to it")
@@ -73,28 +73,28 @@ class AuthorConfig(ConfigSection):
 
 class RoleConfig(AuthorConfig):
     fallback: list[AuthorConfig] = Field(default_factory=list)
-    """Who is asked next, in this order, where this author cannot be reached, refuses, or gives no usable answer."""
+    """Authors to ask next, in this order, if this one cannot be reached, refuses, or gives no usable answer."""
 
 
 class PriceConfig(ConfigSection):
-    """US dollars for a million tokens."""
+    """Prices in US dollars for a million tokens."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached_input: float | None = Field(default=None, ge=0)
-    """Of prompt tokens that the provider read from its cache; null: as `input`."""
+    """Price of prompt tokens that the provider read from its cache; null: as `input`."""
     cache_write: float | None = Field(default=None, ge=0)
-    """Of prompt tokens that it wrote to its cache; null: as `input`."""
+    """Price of prompt tokens that the provider wrote to its cache; null: as `input`."""
 
 
 class EndpointConfig(ConfigSection):
-    """How an endpoint is to be spared; null: no limit beyond the common ones."""
+    """Limits of the load on one endpoint; null: no limit in addition to the common ones."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Requests under way at once."""
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
-    """Of prompts and answers together."""
+    """Tokens of prompts and answers together."""
 
 
 class LlmConfig(ConfigSection):
@@ -103,57 +103,57 @@ class LlmConfig(ConfigSection):
     coding: RoleConfig = RoleConfig()
     """Writes code: data generators, servers, tests."""
     judge: RoleConfig | None = None
-    """Gives opinions: whether a rule's sentence says what its SQL does, how a conversation was held. null: nobody does,
-    and nothing is judged."""
+    """Judges whether a rule's sentence says what its SQL does, and how a conversation went. null: nothing is judged."""
     max_concurrency: int = Field(default=16, ge=1)
     """Requests under way at once."""
     max_retries: int = Field(default=4, ge=0)
     timeout: float = Field(default=120.0, gt=0)
     """Seconds for one request."""
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
-    """Limits of single endpoints, by provider (`openai`) or base URL."""
+    """Limits of single endpoints, by provider (`openai`) or by base URL."""
     outage_s: float = Field(default=600.0, gt=0)
-    """Seconds that an endpoint which is down is waited for; then the run stops, with everything saved."""
+    """If an endpoint is down, the run waits for it this many seconds; then it stops, with everything saved."""
     continuations: int = Field(default=3, ge=0)
-    """How often an answer that was cut off at the token limit is continued."""
+    """How often an answer that is cut off at the token limit is continued."""
     budget_usd: float | None = Field(default=None, ge=0)
-    """What all runs on one outputs folder may cost together; the run stops before more is spent. null: no limit."""
+    """Most that all runs on one outputs folder may cost together; a run stops before it would exceed this. null: no
+    limit."""
     max_answer_tokens: int = Field(default=16384, ge=1)
-    """With a budget: the longest answer allowed where an author's `max_tokens` leaves it open; it is reserved for."""
+    """With a budget: the longest answer if an author's `max_tokens` is not set. The budget reserves its cost."""
     prices: dict[str, PriceConfig] = Field(default_factory=dict)
-    """`provider/model` -> {input, output}. Without one a cost is unknown, and a budget cannot be kept."""
+    """`provider/model` -> {input, output}. Without prices the cost is unknown, and a budget is refused."""
     cache: bool | str = True
-    """Keep the replies of paid providers in one SQLite file that all runs share, so that no answer is paid for twice:
-    true is `skillweave/replies.sqlite` in the user's cache folder; a path is a file of one's own."""
+    """Keep replies of paid providers in one SQLite file that all runs share, so that no answer is paid for twice. true:
+    `skillweave/replies.sqlite` in the user's cache folder; a path: that file; false: keep none."""
     record: str | None = None
-    """A cassette (JSONL) that every reply is added to; `replay/<cassette>` answers from it."""
+    """A cassette (JSONL) to add every reply to; `replay/<cassette>` answers from it."""
 
 
 class ServeConfig(ConfigSection):
-    """A vLLM server that the run starts, and stops at its end."""
+    """A vLLM server that the run starts, and stops when it ends."""
 
     command: list[str] = Field(default_factory=lambda: ["vllm"], min_length=1)
-    """How vLLM is called; the path of the program in its own environment, for example."""
+    """The command of vLLM, for example the path of the program in its own environment."""
     port: int = Field(default=0, ge=0, le=65535)
-    """0: any that is free."""
+    """0: any free port."""
     tool_call_parser: str = "hermes"
-    """How tool calls are read from the model's text; see vLLM's list."""
+    """vLLM's parser of tool calls in the model's text; see vLLM's list."""
     reasoning_parser: str | None = None
     arguments: list[str] = Field(default_factory=list)
     """Further arguments of `vllm serve`."""
     start_timeout_s: float = Field(default=900.0, gt=0)
-    """Seconds until it has to answer."""
+    """Seconds within which the server has to answer."""
 
 
 class SpeakerConfig(AuthorConfig):
     replay_reasoning: bool = False
-    """Give a reasoning model its own earlier reasoning back in later turns."""
+    """Send a reasoning model its own earlier reasoning in later turns."""
     serve: ServeConfig | None = None
-    """For vllm: start a server; null uses the one at `base_url`."""
+    """For vllm: start a server; null: use the one at `base_url`."""
 
 
 def is_http_url(text: str) -> bool:
-    """Whether it can be the address of an HTTP endpoint."""
+    """Whether a text can be the address of an HTTP endpoint."""
     try:
         parts = urlsplit(text)
         has_port = parts.port is None or parts.port > 0

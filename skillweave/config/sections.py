@@ -15,7 +15,7 @@ Strength = Literal["limits", "seatbelt", "namespaces", "bubblewrap"]
 
 MAX_SEED_CHARS = 200
 YEARS = range(1970, 2901)
-"""Within these, clocks can move on for as long as histories and tasks need."""
+"""Years allowed for the clock: it can move as far as histories and tasks need."""
 
 SEEDS = [
     "dental clinic",
@@ -54,14 +54,16 @@ class DomainsConfig(ConfigSection):
 
 
 class SplitsConfig(ConfigSection):
-    """How tasks are put into train, validation and test; no template, person or instance of a world is in two."""
+    """How tasks are split into train, validation and test. No template, person or instance of a world is in two
+    splits."""
 
     validation: float = Field(default=0.1, ge=0, le=1)
-    """Share of each world's families of templates whose tasks are for validation."""
+    """Share of each world's families of templates that go to validation."""
     test: float = Field(default=0.1, ge=0, le=1)
-    """Share of each world's families of templates whose tasks are for testing."""
+    """Share of each world's families of templates that go to test."""
     holdout_domains: list[str] = Field(default_factory=list)
-    """Domains kept whole for testing, by their names in domain_topics.json; joined worlds that have one are too."""
+    """Domains kept entirely for testing, by their names in domain_topics.json; so is every fused world with one of
+    them."""
 
     @model_validator(mode="after")
     def _are_shares(self) -> "SplitsConfig":
@@ -71,7 +73,7 @@ class SplitsConfig(ConfigSection):
 
 
 class ParallelConfig(ConfigSection):
-    """How many trajectories may be in each stage at once; one number stands for all three."""
+    """How many trajectories may be in each stage at once. A single number is for all three."""
 
     initialize: int = Field(default=8, ge=1)
     generate: int = Field(default=64, ge=1)
@@ -85,7 +87,7 @@ class ParallelConfig(ConfigSection):
 
 
 class PartsConfig(ConfigSection):
-    """The parts of the rollout layer: a built-in name, an entry point's, or `module:Class`."""
+    """The parts of the rollout layer, each a built-in name, the name of an entry point, or `module:Class`."""
 
     runner: str = "default"
     dispatcher: str = "pipelined"
@@ -94,21 +96,21 @@ class PartsConfig(ConfigSection):
     agent: str = "native"
     """native (the provider's tool calls), react (calls as text), or a class of one's own."""
     backend: str | None = None
-    """A class of one's own that plays the agent; null takes the one that `rollout.agent.model` names."""
+    """A class of your own that plays the agent; null: the backend that `rollout.agent.model` names."""
     tasks: str = "world"
     """world (the dataset's tasks), react (questions of a file), or a source of one's own."""
     options: dict[str, Json] = Field(default_factory=dict)
-    """What the task source is told beside the configuration: `{questions: FILE}` for react."""
+    """Options of the task source: `{questions: FILE}` for react."""
 
 
 class RolloutConfig(ConfigSection):
     agent: SpeakerConfig = SpeakerConfig(model="offline/oracle")
-    """Who plays the agent: offline/oracle, careless, policy_blind, random or nothing, or a model."""
+    """The agent: offline/oracle, careless, policy_blind, random or nothing, or a model."""
     user: SpeakerConfig | None = None
     """Who plays the user: a model, or offline/user, which knows the scripted agents' phrases only. null: the agent's
     own author at its usual sampling, and offline/user against offline agents."""
     engine: Literal["contract", "mcp"] = "contract"
-    """Where sessions run: the contract in this process, or the generated servers."""
+    """Where sessions run: `contract`: in this process; `mcp`: on the generated servers."""
     max_turns: int = Field(default=40, ge=1)
     """Replies in which the agent speaks to the user."""
     max_calls: int = Field(default=60, ge=1)
@@ -118,13 +120,13 @@ class RolloutConfig(ConfigSection):
     trials: int = Field(default=1, ge=1)
     """Conversations of each task."""
     personas: int = Field(default=1, ge=1)
-    """Users of each task, each with a manner of their own; trials take turns among them. The first is the task's."""
+    """Users of each task, each with another manner; trials take turns among them. The first is the task's own."""
     max_concurrency: int = Field(default=32, ge=1)
-    """Requests under way at once, of agent and user together; a conversation that waits for nothing holds none."""
+    """Requests under way at once, of agent and user together."""
     max_parallel_agents: ParallelConfig = ParallelConfig()
     """Conversations in each stage at once."""
     record_tokens: bool = False
-    """Keep token ids and log probabilities as sampled, where the endpoint gives them."""
+    """Keep token ids and log probabilities as sampled, if the endpoint gives them."""
     parts: PartsConfig = PartsConfig()
 
 
@@ -134,14 +136,15 @@ class EvaluationConfig(ConfigSection):
     report_trajectories: int = Field(default=500, ge=0)
     """Trajectories that `report.html` shows, failures first."""
     confirmation_in_reward: bool = False
-    """A write without the user's word, where the policy asks for it, breaks the policy; otherwise it is only noted."""
+    """Whether a write without the user's confirmation, if the policy asks for it, breaks the policy or is only
+    noted."""
     enable_rubric: bool = False
     """Have the judge (`llm.judge`) go through each task point by point. It counts in the reward of those tasks alone
     whose `reward_basis` names it, and is made of these in any case."""
     rubric: list[str] = Field(default_factory=list, max_length=MOST_QUESTIONS)
-    """Further questions of the rubric, asked of every conversation; yes is good."""
+    """Further questions of the rubric, asked about every conversation; yes is good."""
     enable_subjective: bool = False
-    """Have the judge rate the agent's manner. It never counts in the reward."""
+    """Let the judge rate the agent's manner. It never counts in the reward."""
     subjective: list[str] = Field(default_factory=lambda: list(MANNER), min_length=1, max_length=MOST_QUESTIONS)
     """Questions about the manner, each rated from 1 to 5; 5 is best."""
 
@@ -165,28 +168,28 @@ class ExecutionConfig(ConfigSection):
 
 
 class SandboxConfig(ConfigSection):
-    """Where and within what limits generated code runs."""
+    """How strongly generated code is confined, and what it may use."""
 
     minimum: Strength = "limits"
-    """Refuse to run generated code on a machine that offers less than this."""
+    """The weakest confinement allowed; generated code does not run on a machine that offers less."""
     memory_mb: int = Field(default=1024, ge=64)
-    """Of address space."""
+    """Megabytes of address space."""
     cpu_s: int = Field(default=60, ge=1)
     wall_s: float = Field(default=120.0, gt=0)
     processes: int = Field(default=32, ge=1)
     """Threads of the code; it may start no processes."""
     file_mb: int = Field(default=64, ge=1)
-    """The largest file that it may write."""
+    """Megabytes of the largest file that it may write."""
     disk_mb: int = Field(default=256, ge=1)
-    """All its files together."""
+    """Megabytes of all its files together."""
     files: int = Field(default=2000, ge=1)
     """How many files it may leave."""
     output_mb: int = Field(default=64, ge=1)
-    """What it may print."""
+    """Megabytes that it may print."""
 
 
 class CardConfig(ConfigSection):
-    """What the dataset's card says that its files do not."""
+    """What the dataset's card says in addition to what is in the files."""
 
     license: str = Field(default="unknown", pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}$")
     """The licence of the dataset, as hubs call it: `apache-2.0`, `cc-by-4.0`, `other`."""

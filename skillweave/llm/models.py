@@ -297,7 +297,11 @@ def own_class(provider: str) -> BackendClass:
 
 
 def _describe(error: Exception) -> str:
-    """What was raised, and where."""
-    frames = traceback.extract_tb(error.__traceback__)
+    """What was raised, and where in the user's code."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename not in (__file__, importlib.__file__) and not frame.filename.startswith("<frozen")
+    ]
     where = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}: {error}{where}"

@@ -137,7 +137,16 @@ def to_bytes(connection: sqlite3.Connection, blueprint: Blueprint) -> bytes:
 
 
 def save(connection: sqlite3.Connection, blueprint: Blueprint, path: Path) -> None:
-    """Write the database file, whole or not at all. Makes the folder if it is missing."""
+    """Write the database to a file, atomically. Makes the folder if it is missing.
+
+    Args:
+        connection: The database.
+        blueprint: Its contract.
+        path: The file. The same rows give the same bytes.
+
+    Raises:
+        OSError: The system refuses.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     partial.write_bytes(to_bytes(connection, blueprint))

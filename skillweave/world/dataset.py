@@ -241,6 +241,7 @@ class Contracts:
     """
 
     def __init__(self, store: Store) -> None:
+        """Read contracts from a store; files are read at the first access."""
         self._store = store
 
     def is_whole(self, name: str) -> bool:

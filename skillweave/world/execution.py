@@ -10,10 +10,9 @@ from typing import NamedTuple
 from skillweave.schema.blueprint import DomainRole
 from skillweave.schema.call import Call, CallResult, RuleVerdict, ToolError
 from skillweave.schema.record import Json
-from skillweave.world import interpreter
 from skillweave.world.arguments import BoundValue, bind
 from skillweave.world.ids import IdCounter
-from skillweave.world.interpreter import CallOutcome, CompiledTool, DefectError
+from skillweave.world.interpreter import CallOutcome, CompiledTool, DefectError, run
 from skillweave.world.state import State
 
 _DEFECT = ToolError(code="world_defect", message="The system could not carry this out; nothing was changed.")
@@ -99,7 +98,7 @@ def _attempt(
     state.begin(writes=bool(compiled.effects))
     is_done = False
     try:
-        outcome = interpreter.run(state.connection, compiled, bindings)
+        outcome = run(state.connection, compiled, bindings)
         if outcome.error is None and compiled.tool.kind == "auth":
             person = _signed_in(state, role, outcome.value)
             if caller not in (None, person):

@@ -129,7 +129,7 @@ def _try_guards(
             return
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # Records are frozen, and a run gives the same few verdicts many thousand times.
 def _verdict(rule: str, holds: bool) -> RuleVerdict:
     return RuleVerdict(rule=rule, holds=holds)
 
@@ -142,7 +142,16 @@ def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Map
 
 
 def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping[str, BoundValue]) -> int:
-    """Run a statement that writes, and count the rows it changed, those of a view included."""
+    """Run a statement that writes, and count the rows it changed, those of a view included.
+
+    Args:
+        connection: The session's rows.
+        statement: An INSERT, UPDATE or DELETE.
+        bindings: Values of its `:name` bindings.
+
+    Raises:
+        sqlite3.Error: The statement fails.
+    """
     before = connection.total_changes
     changed = connection.execute(statement, bindings).rowcount
     if changed < 0:  # Python does not count the rows of a statement that begins with WITH.

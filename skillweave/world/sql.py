@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token
 
 from skillweave.base.errors import WorldError
 
+# sqlglot warns of syntax that it keeps as text; `forbidden_sql` decides about that.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 

@@ -111,7 +111,7 @@ def list_steps(
 
 @app.command("list-services")
 def list_services() -> None:
-    """List the services that the offline author knows, with words that seed domains may have."""
+    """List the services that the offline author knows, with seed domains for each."""
     from synth.cli.listing import show_services
 
     show_services()

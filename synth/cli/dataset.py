@@ -16,7 +16,7 @@ from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import MANIFEST, ItemOutput, Manifest
 from skillweave.base.progress import progress
 from skillweave.base.store import Store
-from skillweave.plugins import load_plugins
+from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.sandbox.strength import caution, strength
 from skillweave.schema.call import SESSION_TOOLS
 from skillweave.schema.reports import Decontamination
@@ -126,7 +126,7 @@ def _proofs(outputs: Path, *, is_quick: bool) -> int:
     worlds = dataset.tasks.worlds
     scope: ProofScope = "records" if is_quick else "gates"
     # The servers first: they take longest.
-    servers = [ProofJob(outputs, world, None) for world in worlds if not is_quick]
+    servers = [ProofJob(outputs, world, None, plugins=loaded_plugins()) for world in worlds if not is_quick]
     jobs = [*servers, *(job for world in worlds for job in task_jobs(outputs, world, scope))]
     faults: list[str] = []
     with progress("proofs", len(jobs)) as shown:

@@ -19,8 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 from skillweave.base.manifest import ItemRecord
-from synth.cli.text import item_label
-from synth.cli.usage import QuestionUsage, usage_note
+from synth.cli.text import QuestionUsage, item_label, usage_note
 from synth.engine.schedule import DueItem, ItemId, RunListener, StepPlan
 
 REFRESH_S = 0.5

@@ -15,8 +15,7 @@ from skillweave.llm.ledger import cost_in_words
 from skillweave.schema.question_metrics import total_metrics
 from synth.artifacts import DOMAIN_COMBINATIONS
 from synth.cli.options import PipelineOptions
-from synth.cli.text import item_label, show_table
-from synth.cli.usage import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX
+from synth.cli.text import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX, item_label, show_table
 from synth.engine.drive import require_settled
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import RunListener, Schedule

@@ -21,47 +21,57 @@ from synth.artifacts import BLUEPRINTS, CONTRACTS, QUERIES
 from synth.cli.options import PipelineOptions
 from synth.cli.task_story import story_of
 
-OPENING = 80
+OPENING_CHARS = 80
 """Characters of a first message that a list of tasks shows."""
-LONGEST = 120
-"""Characters of a wrong name that an error repeats."""
-NEAREST = 3
-"""Names that are offered where there is none of that name."""
-OWN = frozenset({BLUEPRINTS.pattern, CONTRACTS.pattern})
+ID_CHARS = 120
+"""Characters of an unknown id that an error repeats."""
+SHOWN_NAMES = 3
+"""Similar names that an error offers."""
+WORLD_ARTIFACTS = frozenset({BLUEPRINTS.pattern, CONTRACTS.pattern})
 """Artifacts whose keys are worlds."""
+
+Makers = dict[str, tuple[ItemRecord, ItemOutput]]
+"""Label of an artifact's value -> the item that wrote it, and the output."""
 
 
 def show_lineage(options: PipelineOptions, id: str) -> None:
-    """Print it; of a task its whole story first, of a world its tasks. Raises ConfigError where nothing has that id."""
+    """Print what something was made from: of a task its whole story first, of a world its tasks.
+
+    Args:
+        options: What the command line says; it names the outputs folder.
+        id: A task's id, a world, an artifact's label or path, or `step/key` of an item.
+
+    Raises:
+        ConfigError: Nothing has that id.
+    """
     store = Store(options.folder())
     manifest = Manifest(store)
-    tasks_of = {
-        one.key: one for record in manifest.items() for one in record.outputs if one.artifact == QUERIES.pattern
-    }
-    if id in tasks_of:
-        _show_tasks(store, tasks_of[id], options)
+    makers = {output.label: (record, output) for record in manifest.items() for output in record.outputs}
+    outputs = [output for _, output in makers.values()]
+    of_world = {output.key: output for output in outputs if output.artifact == QUERIES.pattern}
+    if id in of_world:
+        _show_tasks(store, of_world[id], options)
         return
-    made = {output.label: (record, output) for record in manifest.items() for output in record.outputs}
-    of_others = frozenset[str]()
-    for output, task in _tasks(store, [output for _, output in made.values()]):
-        if task.get("id") == id:
-            found = _show_story(store, output, task)
-            id, of_others = output.label, _worlds(manifest) - {found.world, *found.domains}
+    other_worlds = frozenset[str]()
+    for output, record in _tasks(store, outputs):
+        if record.get("id") == id:
+            task = _show_story(store, output, record)
+            id, other_worlds = output.label, _worlds(manifest) - {task.world, *task.domains}
             break
-    roots = _roots(manifest, made, id)
+    roots = _roots(manifest, makers, id)
     if not roots:
-        tasks = [str(task.get("id")) for _, task in _tasks(store, [output for _, output in made.values()])]
-        raise _unknown(store, id, sorted({*made, *tasks, *(record.name for record in manifest.items())}))
-    told: set[str] = set()
+        tasks = [str(record.get("id")) for _, record in _tasks(store, outputs)]
+        raise _unknown(store, id, sorted({*makers, *tasks, *(record.name for record in manifest.items())}))
+    shown: set[str] = set()
     for root in roots:
-        for line in _lines(root, made, 0, told, of_others):
+        for line in _lines(root, makers, 0, shown, other_worlds):
             print(line)
 
 
 def _unknown(store: Store, id: str, known: list[str]) -> ConfigError:
-    short = id[:LONGEST]
-    alike = [name for name in known if name.startswith(short)]
-    nearest = alike[:NEAREST] or difflib.get_close_matches(short, known, n=NEAREST, cutoff=0)
+    short = id[:ID_CHARS]
+    longer = [name for name in known if name.startswith(short)]
+    nearest = longer[:SHOWN_NAMES] or difflib.get_close_matches(short, known, n=SHOWN_NAMES, cutoff=0)
     near = f"the nearest are {', '.join(map(repr, nearest))}" if nearest else "it is empty"
     return ConfigError(f"nothing in {str(store.root)!r} is called {short!r}; {near}")
 
@@ -79,7 +89,7 @@ def _show_story(store: Store, output: ItemOutput, record: dict[str, Json]) -> Ta
 
 
 def _show_tasks(store: Store, output: ItemOutput, options: PipelineOptions) -> None:
-    """A line for each task of a world."""
+    """Print a line for each task of a world."""
     tasks = [task for _, task in _tasks(store, [output])]
     for task in tasks:
         faults = "faults planted" if task.get("noise") else ""
@@ -94,12 +104,13 @@ def _opening(task: dict[str, Json]) -> str:
     messages = task.get("messages")
     first_message = messages[0] if isinstance(messages, list) and messages else None
     content = first_message.get("content") if isinstance(first_message, dict) else None
-    return textwrap.shorten(str(content or ""), OPENING, placeholder=" ...")
+    return textwrap.shorten(str(content or ""), OPENING_CHARS, placeholder=" ...")
 
 
 def _worlds(manifest: Manifest) -> frozenset[str]:
-    """Keys of all that is made world by world."""
-    return frozenset(output.key for record in manifest.items() for output in record.outputs if output.artifact in OWN)
+    """The names of all worlds."""
+    outputs = [output for record in manifest.items() for output in record.outputs]
+    return frozenset(output.key for output in outputs if output.artifact in WORLD_ARTIFACTS)
 
 
 def _tasks(store: Store, outputs: list[ItemOutput]) -> Iterator[tuple[ItemOutput, dict[str, Json]]]:
@@ -111,48 +122,49 @@ def _tasks(store: Store, outputs: list[ItemOutput]) -> Iterator[tuple[ItemOutput
 
 def _task(label: str, line: bytes) -> dict[str, Json]:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{label!r} is not JSON: {error}; see what else changed with: verify") from error
-    if not isinstance(found, dict):
-        raise ArtifactError(f"{label!r} is no task, but {str(found)[:40]!r}; see what else changed with: verify")
-    return found
+    if not isinstance(value, dict):
+        raise ArtifactError(f"{label!r} is no task, but {str(value)[:40]!r}; see what else changed with: verify")
+    return value
 
 
-def _roots(manifest: Manifest, made: dict[str, tuple[ItemRecord, ItemOutput]], id: str) -> list[ItemRecord]:
-    """Items that made what is called `id`: a label, a path, a joined file, or `step/key`."""
-    found = [record for record, output in made.values() if id in (output.label, output.path, output.artifact)] or [
+def _roots(manifest: Manifest, makers: Makers, id: str) -> list[ItemRecord]:
+    """The items that made what is called `id`: a label, a path, a joined file, or `step/key`."""
+    records = [record for record, output in makers.values() if id in (output.label, output.path, output.artifact)] or [
         record for record in manifest.items() if id in (record.name, f"{record.step.partition('_')[0]}/{record.key}")
     ]
-    return list({record.name: record for record in found}.values())
+    return list({record.name: record for record in records}.values())
 
 
 def _lines(
-    record: ItemRecord,
-    made: dict[str, tuple[ItemRecord, ItemOutput]],
-    depth: int,
-    told: set[str],
-    of_others: frozenset[str] = frozenset(),
+    record: ItemRecord, makers: Makers, depth: int, shown: set[str], other_worlds: frozenset[str]
 ) -> Iterator[str]:
-    """The item and all that it was made from, but for what is of other worlds."""
+    """An item and everything that it was made from, indented by depth.
+
+    Args:
+        record: The item's record.
+        makers: Who made what.
+        depth: How far the item is from the root.
+        shown: Names of items that were shown before; they are named again, and not followed.
+        other_worlds: Keys of items that are left out.
+    """
+    indent = "  " * (depth + 1)
     answered = {asking.author for asking in record.askings if asking.answered}
     author = ", ".join(sorted(answered or {name.partition("#")[0] for name in record.authors.values()}))
     by = f" by {author}" if author else ""
-    seen = record.name in told
-    yield f"{'  ' * depth}{record.name}: {record.state}{by}{' (above)' if seen else _figures(record)}"
-    if seen:
+    is_repeated = record.name in shown
+    yield f"{'  ' * depth}{record.name}: {record.state}{by}{' (above)' if is_repeated else _figures(record)}"
+    if is_repeated:
         return
-    told.add(record.name)
-    for reason in record.reasons:
-        yield f"{'  ' * (depth + 1)}because {reason}"
-    sources = {made[label][0].name: made[label][0] for label in record.reads if label in made}
-    for label in sorted(record.reads):
-        if label in made:
-            continue
-        yield f"{'  ' * (depth + 1)}{label}"
+    shown.add(record.name)
+    yield from (f"{indent}because {reason}" for reason in record.reasons)
+    yield from (f"{indent}{label}" for label in sorted(record.reads) if label not in makers)
+    sources = {makers[label][0].name: makers[label][0] for label in record.reads if label in makers}
     for _, source in sorted(sources.items()):
-        if source.key not in of_others:
-            yield from _lines(source, made, depth + 1, told, of_others)
+        if source.key not in other_worlds:
+            yield from _lines(source, makers, depth + 1, shown, other_worlds)
 
 
 def _figures(record: ItemRecord) -> str:

@@ -31,12 +31,11 @@ def show_steps(source: PipelineSource, mode: TaskMode) -> None:
 
 
 def show_services() -> None:
-    """Print the services that the offline author knows: their domains, and the words that seeds are matched with."""
+    """Print the services that the offline author knows, each with seed domains that stand for it."""
     rows = [
-        [name, ", ".join(setting.topic for setting in service.header.settings), ", ".join(service.header.keywords)]
-        for name, service in catalogue().items()
+        [name, ", ".join(setting.topic for setting in service.header.settings)] for name, service in catalogue().items()
     ]
-    show_table(["service", "seed domains", "also matched by"], rows)
+    show_table(["service", "seed domains"], rows)
     print("for other services name a model in llm.textual; next: python -m synth preview 'SEED DOMAIN'")
 
 

@@ -25,7 +25,7 @@ from skillweave.world.dataset import Dataset
 from synth.cli.display import LiveTable, display
 from synth.cli.dry_run import CostEstimate, CostForecast, ExpectedQuestions
 from synth.cli.options import PipelineOptions, PipelineSource
-from synth.cli.usage import QuestionUsage, are_all_offline, cost_of, show_questions, tokens_of
+from synth.cli.text import QuestionUsage, are_all_offline, cost_of, show_questions, tokens_of
 from synth.engine.drive import drive
 from synth.engine.pipeline import Pipeline
 from synth.engine.run import PipelineRun

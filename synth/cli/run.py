@@ -17,7 +17,7 @@ from synth.cli.display import display
 from synth.cli.dry_run import show_estimate
 from synth.cli.options import PipelineOptions, PipelineSource
 from synth.cli.summary import RunReport, show_summary
-from synth.cli.usage import QuestionUsage
+from synth.cli.text import QuestionUsage
 from synth.engine.drive import drive, require_settled
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.run import PipelineRun

@@ -15,8 +15,7 @@ from skillweave.llm.budget import spending
 from skillweave.llm.ledger import cost_in_words, dollars
 from skillweave.schema.question_metrics import total_metrics
 from synth.cli.options import PipelineOptions, PipelineSource
-from synth.cli.text import show_table
-from synth.cli.usage import are_all_offline, cost_of, of_records, show_questions, tokens_of
+from synth.cli.text import are_all_offline, cost_of, of_records, show_questions, show_table, tokens_of
 from synth.engine.pipeline import load_pipeline
 from synth.engine.step import PipelineStep
 
@@ -41,8 +40,10 @@ def show_status(source: PipelineSource, options: PipelineOptions, *, questions: 
     manifest = Manifest(Store(folder))
     steps = load_pipeline(source.package).restricted(config.task_mode).steps
     show_table(STEP_HEADER, [_row(step, manifest.items(step.name)) for step in steps])
-    _print_section("figures", (line for step in steps for line in _figures(step, manifest.items(step.name))))
-    _print_section("rejected or failed", (line for step in steps for line in _losses(step, manifest.items(step.name))))
+    records = {step.name: manifest.items(step.name) for step in steps}
+    _print_section("figures", (line for step in steps for line in _figures(step, records[step.name])))
+    losses = (line for step in steps for line in _losses(step, records[step.name]))
+    _print_section("left out, rejected or failed", losses)
     askings = of_records(manifest.items())
     if askings and (questions or not are_all_offline(askings)):
         print()

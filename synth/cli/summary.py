@@ -13,8 +13,7 @@ from skillweave.base.manifest import ItemRecord
 from synth.artifacts import BLUEPRINTS, CONTRACTS, QUERIES, SERVERS
 from synth.cli.dry_run import retry_proposal
 from synth.cli.options import PipelineOptions
-from synth.cli.text import duration, table_lines
-from synth.cli.usage import QuestionUsage, are_all_offline, usage_note
+from synth.cli.text import QuestionUsage, are_all_offline, duration, table_lines, usage_note
 from synth.engine.artifact import Artifact
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import Schedule

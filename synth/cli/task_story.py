@@ -56,12 +56,12 @@ def story_of(task: Task, blueprint: Blueprint) -> Iterator[str]:
 
 
 def _section(title: str, lines: Iterable[str], *, wraps: bool = True) -> Iterator[str]:
-    found = [one_line(line) if wraps else line for line in lines]
-    if not found:
+    shown = [one_line(line) if wraps else line for line in lines]
+    if not shown:
         return
     yield ""
     yield title
-    for line in found:
+    for line in shown:
         yield from textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="    ") if wraps else [line]
 
 
@@ -103,17 +103,22 @@ def _source(blueprint: Blueprint, call: GoldenCall, name: str, calls: Sequence[G
         return "the rule that decides it"
     if call.tool == TRANSFER:
         return "as the policy says" if source == "env" else "in the agent's own words"
-    refers = any(
-        one.name == name and one.refers_to
+    names_row = any(
+        parameter.name == name and parameter.refers_to
         for tool in blueprint.tools
         if tool.name == call.tool
-        for one in tool.parameters
+        for parameter in tool.parameters
     )
-    return "of the row that the user describes" if refers and source == "user" else source_in_words(source, calls)
+    return "of the row that the user describes" if names_row and source == "user" else source_in_words(source, calls)
 
 
 def source_in_words(source: str, calls: Sequence[GoldenCall]) -> str:
-    """Where an argument comes from; calls are counted from 1."""
+    """Where an argument comes from, in words. Calls are counted from 1.
+
+    Args:
+        source: The argument's grounding in the task's record.
+        calls: The golden calls.
+    """
     if source == "user":
         return "the user says it"
     if source == "env":
@@ -121,11 +126,12 @@ def source_in_words(source: str, calls: Sequence[GoldenCall]) -> str:
     rule = source.removeprefix("policy ")
     if rule != source:
         return f"a constant of rule {rule}"
-    found = result_reference(source)
-    if found is None:
+    reference = result_reference(source)
+    if reference is None:
         return one_line(source) or "nothing on record"
-    tool = calls[found.call].tool if found.call < len(calls) else "?"
-    return one_line(f"{'the day of ' if found.as_date else ''}{found.path} of call {found.call + 1} ({tool})")
+    tool = calls[reference.call].tool if reference.call < len(calls) else "?"
+    day = "the day of " if reference.as_date else ""
+    return one_line(f"{day}{reference.path} of call {reference.call + 1} ({tool})")
 
 
 def _rule(blueprint: Blueprint, rule: str) -> str:

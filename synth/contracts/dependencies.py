@@ -45,15 +45,15 @@ def state_edges(blueprint: Blueprint) -> list[ToolEdge]:
         for tool in blueprint.tools
         if tool.kind == "write"
     }
-    found: dict[tuple[str, str, str], ToolEdge] = {}
+    edges: dict[tuple[str, str, str], ToolEdge] = {}
     for target in blueprint.tools:
         for guard in target.guards:
             read = columns_read(guard.holds)
             for source, columns in written.items():
                 if affects(columns, read):
                     edge = ToolEdge(source=source, target=target.name, kind="state", rule=guard.rule, proof="unproven")
-                    found.setdefault((source, target.name, guard.rule), edge)
-    return list(found.values())
+                    edges.setdefault((source, target.name, guard.rule), edge)
+    return list(edges.values())
 
 
 def lookup_sources(blueprint: Blueprint, graph: ToolGraph) -> dict[str, dict[str, list[RowSource]]]:
@@ -81,8 +81,8 @@ def row_sources(
         entity = (tool.parameter(edge.parameter).refers_to or "").partition(".")[0]
         source = blueprint.tool(edge.source)
         if source.kind == "read" and edge.column in subject_keys(blueprint, source).get(entity, ()):
-            found = own if subject_entity(blueprint, source) == entity else others
-            found.setdefault(edge.parameter, []).append(RowSource(tool=edge.source, column=edge.column))
+            sources = own if subject_entity(blueprint, source) == entity else others
+            sources.setdefault(edge.parameter, []).append(RowSource(tool=edge.source, column=edge.column))
     return {**others, **own}
 
 
@@ -98,17 +98,17 @@ def affects(written: AccessedColumns, read: AccessedColumns) -> bool:
 
 def columns_written(statements: Sequence[str]) -> AccessedColumns:
     """The columns that statements write."""
-    found: set[tuple[str, str | None]] = set()
+    columns: set[tuple[str, str | None]] = set()
     for statement in statements:
         tree = parse(statement).tree
         table = tree.find(exp.Table)
         if table is None:
             continue
         if isinstance(tree, exp.Update):
-            found |= {(table.name, change.left.name) for change in tree.expressions if isinstance(change, exp.EQ)}
+            columns |= {(table.name, change.left.name) for change in tree.expressions if isinstance(change, exp.EQ)}
         else:
-            found.add((table.name, None))
-    return frozenset(found)
+            columns.add((table.name, None))
+    return frozenset(columns)
 
 
 @cache
@@ -125,27 +125,27 @@ def columns_filled_by(tool: Tool, parameter: str) -> dict[str, list[str]] | None
     Returns:
         Table -> columns; None if the argument does more than that, or nothing.
     """
-    found: dict[str, list[str]] = {}
+    filled: dict[str, list[str]] = {}
     for effect in tool.effects:
         columns = _filled(effect.sql, parameter)
         if columns is None:
             return None
         for table, column in columns:
-            found.setdefault(table, []).append(column)
-    return found or None
+            filled.setdefault(table, []).append(column)
+    return filled or None
 
 
 @cache
 def _filled(sql: str, parameter: str) -> tuple[tuple[str, str], ...] | None:
     tree = sqlglot.parse_one(sql, dialect="sqlite")
     places = [node for node in tree.find_all(exp.Placeholder) if node.name == parameter]
-    found = []
+    columns = []
     for node in places:
         column = _column_filled(tree, node)
         if column is None:
             return None
-        found.append(column)
-    return tuple(found)
+        columns.append(column)
+    return tuple(columns)
 
 
 def _column_filled(tree: exp.Expr, node: exp.Expr) -> tuple[str, str] | None:

@@ -110,9 +110,9 @@ class _SelectReader:
         sources = [source for name, source in _sources(scope) if column.table.lower() in ("", name)]
         tables = [source.name for source in sources if not isinstance(source, Scope)]
         for source in sources:
-            found = next((one for one in self._all(source) if one.name.lower() == column.name.lower()), None)
-            if found:
-                return found
+            result = next((one for one in self._all(source) if one.name.lower() == column.name.lower()), None)
+            if result:
+                return result
             if isinstance(source, Scope) and len(sources) == 1 and source.expression.is_star:
                 return self._column(source, exp.column(column.name))
         if len(tables) == 1:
@@ -165,7 +165,7 @@ def _given(query: exp.Select, sources: dict[str, exp.Expr | Scope]) -> frozenset
     where = query.args.get("where")
     if where is None:
         return frozenset()
-    found = set[TableColumn]()
+    given = set[TableColumn]()
     for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
         sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
         columns = [side for side in sides if isinstance(side, exp.Column)]
@@ -174,8 +174,8 @@ def _given(query: exp.Select, sources: dict[str, exp.Expr | Scope]) -> frozenset
             name = columns[0].table.lower()
             source = sources.get(name) if name else next(iter(sources.values()))
             if isinstance(source, exp.Table) and (name or len(sources) == 1):
-                found.add((source.name, columns[0].name))
-    return frozenset(found)
+                given.add((source.name, columns[0].name))
+    return frozenset(given)
 
 
 def _parts(source: exp.Expr | Scope | None) -> list[JoinedTables]:

@@ -23,10 +23,10 @@ def column_origins(tool: Tool) -> dict[str, TableColumn | None]:
 
 def keys_shown(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
     """Entity -> columns of the tool's result that hold keys of its rows (its own, or references to it)."""
-    found: dict[str, set[str]] = {}
+    keys: dict[str, set[str]] = {}
     for column, entity, _ in _keys(blueprint, tool):
-        found.setdefault(entity, set()).add(column)
-    return found
+        keys.setdefault(entity, set()).add(column)
+    return keys
 
 
 def subject_entity(blueprint: Blueprint, tool: Tool) -> str | None:
@@ -45,13 +45,13 @@ def subject_keys(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
         Entity -> columns that hold its keys.
     """
     parts = [_about(blueprint, joined) for joined in joined_tables(tool.returns.select)]
-    found: dict[str, set[str]] = {}
+    keys: dict[str, set[str]] = {}
     for column, entity, holders in _keys(blueprint, tool):
         is_other = any(holder == entity and not own for holder, own in holders)
         within = {holder for holder, _ in holders}
         if not is_other and parts and all(entity in part and part & within for part in parts):
-            found.setdefault(entity, set()).add(column)
-    return found
+            keys.setdefault(entity, set()).add(column)
+    return keys
 
 
 def parameters_without_read(blueprint: Blueprint) -> list[tuple[str, str]]:
@@ -152,9 +152,9 @@ def _referring(entities: Mapping[str, Entity], tables: Sequence[str]) -> list[En
 
 def _same(entities: Mapping[str, Entity], joined: JoinedTables) -> set[str]:
     """Tables of which all rows of a result have the same row: the call gives its key, or the key of a row below it."""
-    found = {table for table, column in joined.given if table in entities and entities[table].key == column}
-    names = {_parent(one) for table in found for one in entities[table].attributes} - {""}
-    return found | {table for table, entity in entities.items() if found and entity.name in names}
+    given = {table for table, column in joined.given if table in entities and entities[table].key == column}
+    names = {_parent(one) for table in given for one in entities[table].attributes} - {""}
+    return given | {table for table, entity in entities.items() if given and entity.name in names}
 
 
 def _parent(attribute: Attribute) -> str:
@@ -207,9 +207,9 @@ def _possible_columns(column: exp.Column) -> set[TableColumn]:
     around = column.parent_select
     while around is not None:
         tables = [table for table in around.find_all(exp.Table) if table.parent_select is around]
-        found = {(table.name, column.name) for table in tables if column.table in ("", table.alias_or_name)}
-        if found:
-            return found
+        columns = {(table.name, column.name) for table in tables if column.table in ("", table.alias_or_name)}
+        if columns:
+            return columns
         around = around.parent_select
     return set()
 
@@ -247,14 +247,14 @@ def reads_that_show(
         for read in blueprint.tools
         if read.kind == "read" and all(p.refers_to in rows for p in required_parameters(read))
     ]
-    missing, found = set(wanted), list[Tool]()
+    missing, chosen = set(wanted), list[Tool]()
     while missing:
         best = max(reads, key=lambda read: len(columns_shown(read) & missing), default=None)
         if best is None or not columns_shown(best) & missing:
             return None
-        found.append(best)
+        chosen.append(best)
         missing -= columns_shown(best)
-    return found
+    return chosen
 
 
 def required_parameters(tool: Tool) -> list[Parameter]:

@@ -27,14 +27,14 @@ KEPT = 8
 def written_columns(world: World, tool: Tool) -> dict[str, list[str]]:
     """Table -> columns that an effect of the tool may write, sorted; `*` where it makes or removes rows."""
     accesses = _accesses(world)
-    found: dict[str, set[str]] = {}
+    written: dict[str, set[str]] = {}
     for effect in tool.effects:
         access = accesses.of(effect.sql)
         for table in access.inserts | access.deletes:
-            found.setdefault(table, set()).add(ROW)
+            written.setdefault(table, set()).add(ROW)
         for table, columns in access.updates.items():
-            found.setdefault(table, set()).update(columns)
-    return {table: sorted(columns) for table, columns in sorted(found.items())}
+            written.setdefault(table, set()).update(columns)
+    return {table: sorted(columns) for table, columns in sorted(written.items())}
 
 
 def written_pairs(world: World, tool: Tool) -> set[tuple[str, str]]:
@@ -112,21 +112,21 @@ def _behind(blueprint: Blueprint, table: str) -> tuple[str, ...]:
 
 
 def _writes(tool: Tool, blueprint: Blueprint, accesses: StatementPreparer) -> ToolWrites:
-    found = [accesses.of(effect.sql) for effect in tool.effects]
+    accessed = [accesses.of(effect.sql) for effect in tool.effects]
     keyed = Counter(entity.table for entity in minted_by(tool, blueprint).values()) if tool.effects else Counter()
-    statements = Counter(table for access in found for table in access.inserts)
+    statements = Counter(table for access in accessed for table in access.inserts)
     return ToolWrites(
         updates=frozenset(
             (behind, column)
-            for access in found
+            for access in accessed
             for table, columns in access.updates.items()
             for behind in _behind(blueprint, table)
             for column in columns
         ),
         inserts={table: count if keyed[table] == count else None for table, count in statements.items()},
-        deletes=frozenset(table for access in found for table in access.deletes),
-        makes=(made := _made(tool, blueprint)),
-        flows=_flows(tool, made),
+        deletes=frozenset(table for access in accessed for table in access.deletes),
+        makes=(makes := _made(tool, blueprint)),
+        flows=_flows(tool, makes),
     )
 
 
@@ -136,13 +136,13 @@ def _made(tool: Tool, blueprint: Blueprint) -> frozenset[str]:
         return frozenset()
     keyed = minted_by(tool, blueprint)
     tables = {table.alias_or_name: table.name for table in tree.find_all(exp.Table) if table.parent_select is tree}
-    found = set()
+    minted_tables = set()
     for column, binding in _equal(tree.args.get("where")):
         entity = keyed.get(binding)
         table = tables.get(column.table) if column.table else next(iter(tables.values()), None)
         if entity is not None and (table, column.name) == (entity.table, entity.key):
-            found.add(entity.table)
-    return frozenset(found)
+            minted_tables.add(entity.table)
+    return frozenset(minted_tables)
 
 
 def _gathers(tree: exp.Select) -> bool:
@@ -150,12 +150,12 @@ def _gathers(tree: exp.Select) -> bool:
     return any(node.parent_select is tree for node in tree.find_all(exp.AggFunc)) and not tree.args.get("group")
 
 
-def _flows(tool: Tool, made: Collection[str]) -> dict[str, frozenset[Column]]:
-    found: dict[str, set[Column]] = {}
+def _flows(tool: Tool, makes: Collection[str]) -> dict[str, frozenset[Column]]:
+    flows: dict[str, set[Column]] = {}
     for effect in tool.effects:
         statement = parse(effect.sql)
         table = statement.target
-        if table not in made or table is None:
+        if table not in makes or table is None:
             continue
         source = statement.tree.args.get("expression")
         equal = dict(_bound(source)) if isinstance(source, exp.Select) else {}
@@ -165,8 +165,8 @@ def _flows(tool: Tool, made: Collection[str]) -> dict[str, frozenset[Column]]:
             if isinstance(value, exp.Column):
                 binding = equal.get((value.table, value.name))
             if binding is not None and column is not None and not is_new(binding):
-                found.setdefault(binding, set()).add((table, column))
-    return {name: frozenset(columns) for name, columns in found.items()}
+                flows.setdefault(binding, set()).add((table, column))
+    return {name: frozenset(columns) for name, columns in flows.items()}
 
 
 def _bound(select: exp.Select) -> Iterator[tuple[tuple[str, str], str]]:

@@ -89,56 +89,64 @@ ENGINE_BINDINGS = frozenset({"caller", "person", "now"})
 
 
 def bridge_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> dict[str, list[str]]:
-    """Name of a rule -> what is wrong with it, in words for its author; rules with nothing wrong are left out."""
+    """What is wrong with bridge rules before they are tried: where they stand, what they read, what they say.
+
+    Args:
+        rules: The author's rules, under their own names.
+        fused: The contract of the fused world.
+
+    Returns:
+        Rule -> its faults, in words for the author. Rules without faults are left out.
+    """
     statements = StatementChecker(fused)
     common = common_words(fused)
-    found: dict[str, list[str]] = {}
-    taken: dict[str, set[str]] = {tool.name: {guard.error for guard in tool.guards} for tool in fused.tools}
+    faults_by_rule: dict[str, list[str]] = {}
+    error_codes: dict[str, set[str]] = {tool.name: {guard.error for guard in tool.guards} for tool in fused.tools}
     names: set[str] = set()
     try:
         for rule in rules:
             faults = [] if rule.rule not in names else ["there is another bridge rule of that name"]
-            faults += _placement_faults(rule, fused, taken) or _sql_faults(rule, fused, statements, common)
+            faults += _placement_faults(rule, fused, error_codes) or _sql_faults(rule, fused, statements, common)
             if faults:
-                found.setdefault(rule.rule, []).extend(faults)
+                faults_by_rule.setdefault(rule.rule, []).extend(faults)
             names.add(rule.rule)
-            taken.setdefault(rule.tool, set()).add(rule.error)
+            error_codes.setdefault(rule.tool, set()).add(rule.error)
     finally:
         statements.close()
-    return found
+    return faults_by_rule
 
 
 def servers_read(reads: Mapping[str, set[str]], fused: FusedBlueprint) -> set[str]:
-    """The members whose tables, persons or accounts a statement reads that reads these columns of these tables."""
+    """The servers whose tables, persons or accounts are read. `reads`: table -> columns."""
     tables = [*fused.entities, *fused.relationships]
-    found = {entity.server for entity in tables if entity.server is not None and entity.table in reads}
+    servers = {entity.server for entity in tables if entity.server is not None and entity.table in reads}
     for member in fused.members:
         if member.view in reads or member.account in reads.get(fused.core.table, ()):
-            found.add(member.server)
-    return found
+            servers.add(member.server)
+    return servers
 
 
-def _placement_faults(rule: BridgeRule, fused: FusedBlueprint, taken: dict[str, set[str]]) -> list[str]:
-    """What is wrong with where a rule stands."""
+def _placement_faults(rule: BridgeRule, fused: FusedBlueprint, error_codes: dict[str, set[str]]) -> list[str]:
+    """What is wrong with a rule's place: its tool, name, error code and concern."""
     writes = [tool.name for tool in fused.tools if tool.kind == "write"]
     if rule.tool not in writes:
         return [f"it guards {rule.tool!r}, which is no tool that changes something; there are {', '.join(writes)}"]
-    found = []
+    faults = []
     if any(rule.rule in member.rules.values() for member in fused.members):
-        found.append(f"{rule.rule} is the number of a company's own rule; give it another name")
+        faults.append(f"{rule.rule} is the number of a company's own rule; give it another name")
     if rule.error in RESERVED_ERRORS:
-        found.append(f"the error code {rule.error!r} is the engine's own; take another")
-    elif rule.error in taken[rule.tool]:
-        found.append(f"{rule.tool} has another rule with the error code {rule.error!r}; take another")
+        faults.append(f"the error code {rule.error!r} is the engine's own; take another")
+    elif rule.error in error_codes[rule.tool]:
+        faults.append(f"{rule.tool} has another rule with the error code {rule.error!r}; take another")
     if rule.concern in STRUCTURAL:
-        found.append(f"a rule between companies is about no {rule.concern}; that is each company's own affair")
-    return found
+        faults.append(f"a rule between companies is about no {rule.concern}; that is each company's own affair")
+    return faults
 
 
 def _sql_faults(
     rule: BridgeRule, fused: FusedBlueprint, statements: StatementChecker, common: frozenset[str]
 ) -> list[str]:
-    """What is wrong with its SQL, with what that reads, and with the sentence beside it."""
+    """What is wrong with a rule's SQL, with what the SQL reads, and with the sentence beside it."""
     tool = fused.tool(rule.tool)
     allowed = frozenset(parameter.name for parameter in tool.parameters) | ENGINE_BINDINGS
     refused: list[ContractProblem] = list(
@@ -146,10 +154,10 @@ def _sql_faults(
     )
     if refused:
         return [problem.message for problem in refused]
-    found = []
+    faults = []
     if "\n" in rule.says or NO_PROSE.search(rule.says):
-        found.append("its sentence is to be one line of plain words, without SQL, marks or numbers of rules")
+        faults.append("its sentence is to be one line of plain words, without SQL, marks or numbers of rules")
     own = fused.member_of(rule.tool)
     if servers_read(statements.access(rule.holds, "expression").reads, fused) <= {own.server}:
-        found.append(f"it reads nothing of another company than {own.title}, whose tool it guards: that is no bridge")
-    return [*found, *audit_rule(Rule(rule.rule, [rule.says], [rule.holds]), fused, common)]
+        faults.append(f"it reads nothing of another company than {own.title}, whose tool it guards: that is no bridge")
+    return [*faults, *audit_rule(Rule(rule.rule, [rule.says], [rule.holds]), fused, common)]

@@ -171,8 +171,8 @@ def agent_rules(rules: Collection[str], able: Collection[str], share: float, ran
         random: Draws them.
     """
     least = 1 if share and len(rules) > 1 else 0
-    wanted = max(least, round(len(rules) * share))
-    return frozenset(random.sample(sorted(able), min(wanted, len(able))))
+    count = max(least, round(len(rules) * share))
+    return frozenset(random.sample(sorted(able), min(count, len(able))))
 
 
 def _rules_agent_can_hold(inputs: MediationInputs, settled: SettledBridges) -> list[str]:

@@ -223,7 +223,7 @@ def replace_ids(value: Json, ids: Mapping[str, str]) -> Json:
     if not isinstance(value, str) or not any(old in value for old in ids):
         return value
     pattern = "|".join(map(re.escape, sorted(ids, key=len, reverse=True)))
-    return re.sub(rf"(?:{pattern})(?!\d)", lambda found: ids[found.group()], value)
+    return re.sub(rf"(?:{pattern})(?!\d)", lambda match: ids[match.group()], value)
 
 
 class SingleWorld(NamedTuple):

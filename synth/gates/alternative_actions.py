@@ -50,9 +50,9 @@ def check_alternative_actions(world: World, combination: Combination, criteria: 
         for other in _others(world, combination, place):
             tried += 1
             golden = [*combination.golden[:place], other, *combination.golden[place + 1 :]]
-            made = run_golden(world, combination.model_copy(update={"golden": golden}))
-            ends = check_state(criteria, made.changes, world.comparison).score == 1
-            if made.succeeded and made.lawful and not ends:
+            run = run_golden(world, combination.model_copy(update={"golden": golden}))
+            ends = check_state(criteria, run.changes, world.comparison).score == 1
+            if run.succeeded and run.lawful and not ends:
                 raise Rejected("second lawful way", f"{other.tool} does as well as {call.tool}")
     return tried
 
@@ -63,13 +63,13 @@ def _others(world: World, combination: Combination, place: int) -> Iterator[Gold
     fused = world.blueprint
     if not isinstance(fused, FusedBlueprint):
         raise Rejected("demanded by nobody", f"{call.tool}: one domain alone has no bridge rules")
-    mine = fused.member_of(call.tool)
+    member = fused.member_of(call.tool)
     rows = {p.refers_to for p in fused.tool(call.tool).parameters if p.refers_to}
     others = [
         tool
         for tool in fused.tools
         if tool.kind == "write"
-        and tool.server == mine.server
+        and tool.server == member.server
         and tool.name != call.tool
         and rows & {parameter.refers_to for parameter in tool.parameters}
     ]
@@ -82,13 +82,13 @@ def _others(world: World, combination: Combination, place: int) -> Iterator[Gold
                 yield GoldenCall(tool=tool.name, arguments=dict(arguments))
 
 
-def _shared(one: Tool, other: Tool, arguments: dict[str, Json]) -> dict[str, Value]:
+def _shared(demanded: Tool, other: Tool, arguments: dict[str, Json]) -> dict[str, Value]:
     """Arguments that both tools take: the same row, or the same name."""
-    rows = {parameter.refers_to: parameter.name for parameter in one.parameters if parameter.refers_to}
-    found: dict[str, Value] = {}
+    rows = {parameter.refers_to: parameter.name for parameter in demanded.parameters if parameter.refers_to}
+    shared: dict[str, Value] = {}
     for parameter in other.parameters:
         name = rows.get(parameter.refers_to, parameter.name) if parameter.refers_to else parameter.name
         value = arguments.get(name)
         if value is not None and not isinstance(value, (dict, list)):
-            found[parameter.name] = value
-    return found
+            shared[parameter.name] = value
+    return shared

@@ -43,14 +43,14 @@ GATE = Gate(
 )
 
 
-def check_answers(world: World, combination: Combination, template: TaskTemplate, made: GoldenRun) -> int:
+def check_answers(world: World, combination: Combination, template: TaskTemplate, run: GoldenRun) -> int:
     """How many other rows were weighed; Rejected where a fact is not worth telling, or not the only true one."""
-    values = told_values(template, combination, made.results)
+    values = told_values(template, combination, run.results)
     known = {dump(value) for row in combination.rows for value in row.columns.values()}
     known |= {dump(said.value) for said in combination.values} | {dump(v) for v in combination.credentials.values()}
-    for fact, found in zip(combination.communicate, values, strict=True):
-        if [dump(value) for value in fact.values] != [dump(value) for value in found]:
-            raise Rejected("golden tells another value", f"{fact.noun}: {fact.values} is not {found}")
+    for fact, returned in zip(combination.communicate, values, strict=True):
+        if [dump(value) for value in fact.values] != [dump(value) for value in returned]:
+            raise Rejected("golden tells another value", f"{fact.noun}: {fact.values} is not {returned}")
         if is_guess(fact.values[0], fact.unit == "cents"):
             raise Rejected("told value can be guessed", f"{fact.noun}: {fact.values[0]!r}")
         if dump(fact.values[0]) in known:
@@ -72,9 +72,9 @@ def _check_lasting(
                 continue
             again = session.peek(combination.golden[step].tool, results[step].call.arguments)
             same = {_id_of(row) for row in _rows(combination, step, results)}
-            found = [row[goal.column] for row in rows_of(again) if _id_of(row) in same and goal.column in row]
-            if found and [dump(value) for value in found] != [dump(value) for value in right]:
-                raise Rejected("told value does not last", f"{goal.noun}: {right}, and {found} in the end")
+            final = [row[goal.column] for row in rows_of(again) if _id_of(row) in same and goal.column in row]
+            if final and [dump(value) for value in final] != [dump(value) for value in right]:
+                raise Rejected("told value does not last", f"{goal.noun}: {right}, and {final} in the end")
 
 
 def told_values(template: TaskTemplate, combination: Combination, results: Sequence[CallResult]) -> list[list[Json]]:

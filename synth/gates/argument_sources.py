@@ -49,7 +49,7 @@ GATE = Gate(
 )
 
 
-def check_argument_sources(world: World, combination: Combination, made: GoldenRun) -> dict[str, Json]:
+def check_argument_sources(world: World, combination: Combination, run: GoldenRun) -> dict[str, Json]:
     """How many arguments have which kind of source. Rejected where one has none, or the words fit several rows."""
     kinds: Counter[str] = Counter()
     for place, call in enumerate(combination.calls):
@@ -58,14 +58,14 @@ def check_argument_sources(world: World, combination: Combination, made: GoldenR
             if source is None:
                 raise Rejected("argument without source", f"{call.tool}.{name}")
             kinds[source.partition(" ")[0]] += 1
-            fault = _fault(world, combination, made, place, name, source)
+            fault = _fault(world, combination, run, place, name, source)
             if fault:
                 raise Rejected("argument without source", f"{call.tool}.{name} {fault}")
-        _check_rows(combination, made, place, call)
+        _check_rows(combination, run, place, call)
     for said in combination.rows:
         if said.parameter is None:
-            _check_apart(said, rows_of(made.results[said.call]))
-    _check_person(world, combination, made)
+            _check_apart(said, rows_of(run.results[said.call]))
+    _check_person(world, combination, run)
     return {
         "arguments": kinds.total(),
         "grounded": kinds.total(),
@@ -74,7 +74,7 @@ def check_argument_sources(world: World, combination: Combination, made: GoldenR
     }
 
 
-def _fault(world: World, combination: Combination, made: GoldenRun, place: int, name: str, source: str) -> str | None:
+def _fault(world: World, combination: Combination, run: GoldenRun, place: int, name: str, source: str) -> str | None:
     call = combination.calls[place]
     value = dump(call.arguments[name])
     if call.tool in SESSION_TOOLS:
@@ -85,7 +85,7 @@ def _fault(world: World, combination: Combination, made: GoldenRun, place: int, 
         given = (combination.caller, combination.now, combination.now[:10])
         return None if value in map(dump, given) else "is not given by the session"
     if result_reference(source):
-        return None if dump(rebound(call, made.results[:place])[name]) == value else f"is not at {source!r}"
+        return None if dump(rebound(call, run.results[:place])[name]) == value else f"is not at {source!r}"
     return f"has the source {source!r}, which cannot be checked"
 
 
@@ -99,18 +99,18 @@ def _said(world: World, combination: Combination, place: int, name: str) -> list
     return said
 
 
-def _check_rows(combination: Combination, made: GoldenRun, place: int, call: GoldenCall) -> None:
+def _check_rows(combination: Combination, run: GoldenRun, place: int, call: GoldenCall) -> None:
     """Of a list the user's words pick the row."""
     for name, source in call.grounding.items():
-        found = result_reference(source)
-        matched = _IN_LIST.fullmatch(found.path) if found else None
-        if found is None or matched is None:
+        reference = result_reference(source)
+        matched = _IN_LIST.fullmatch(reference.path) if reference else None
+        if reference is None or matched is None:
             continue
         said = [row for row in combination.rows if (row.call, row.parameter) == (place, name)]
         if not said:
             raise Rejected("row not told apart", f"{call.tool}.{name}: no words say which row of {source!r}")
         for row in said:
-            _check_apart(row, rows_of(made.results[found.call]), int(matched["row"]), matched["column"])
+            _check_apart(row, rows_of(run.results[reference.call]), int(matched["row"]), matched["column"])
 
 
 def _check_apart(
@@ -124,9 +124,9 @@ def _check_apart(
         raise Rejected("row not told apart", f"{said.read}: {said.columns} fits {len(fitting)} rows")
 
 
-def _check_person(world: World, combination: Combination, made: GoldenRun) -> None:
+def _check_person(world: World, combination: Combination, run: GoldenRun) -> None:
     """Signing in signs in the caller, and nobody else has the same facts."""
-    for call, result in zip(combination.golden, made.results, strict=True):
+    for call, result in zip(combination.golden, run.results, strict=True):
         if tool_of(world.blueprint, call.tool).kind != "auth":
             continue
         role, tables = world.role(call.tool), person_tables(world, call.tool)

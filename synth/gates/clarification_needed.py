@@ -24,15 +24,21 @@ from synth.search.arguments import argument_search
 from synth.tasks.criteria import criteria_of
 from synth.tasks.kinds import KINDS
 from synth.tasks.knowledge import KnownValue, known_from_reads, said_by_user
-from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, make_calls, open_session, run_golden
+from synth.tasks.replay import (
+    GoldenRun,
+    Rejected,
+    ReplacedArguments,
+    all_shown_rows,
+    make_calls,
+    open_session,
+    run_golden,
+    scalar,
+)
 
 OTHERS = 4
 """Other readings that are counted; there may be more."""
 TRIED = 40
 """Other values that are tried."""
-
-Meant = dict[tuple[int, str], Json]
-"""Call and parameter to the value that the argument has in another reading."""
 
 
 GATE = Gate(
@@ -73,11 +79,11 @@ def check_clarification(
 
 def no_clarification_reason(world: World, combination: Combination) -> str | None:
     """The reason why what a combination leaves out has not to be asked for; None where it has."""
-    made = run_golden(world, combination)
-    if not made.succeeded:
+    run = run_golden(world, combination)
+    if not run.succeeded:
         return "golden call fails"
     try:
-        check_clarification(world, combination, criteria_of(world, combination, made))
+        check_clarification(world, combination, criteria_of(world, combination, run))
     except Rejected as rejected:
         return rejected.reason
     return None
@@ -85,16 +91,16 @@ def no_clarification_reason(world: World, combination: Combination) -> str | Non
 
 def readings(
     world: World, combination: Combination, criteria: Criteria, left_out: OmittedSlot, said: Sequence[KnownValue]
-) -> Iterator[Meant]:
+) -> Iterator[ReplacedArguments]:
     """Other lawful readings of a request without what is left out, each with an end state of its own."""
     ends: set[str] = set()
     for value in islice(_others(world, combination, left_out, said), TRIED):
         meant = _meant(world, combination, left_out, value)
-        made = run_golden(world, combination, instead=meant) if meant else None
-        if made is None or not _is_carried_out(world, combination, made):
+        run = run_golden(world, combination, instead=meant) if meant else None
+        if run is None or not _is_carried_out(world, combination, run):
             continue
-        end = dump([change.model_dump(mode="json") for change in made.changes])
-        if end not in ends and check_state(criteria, made.changes, world.comparison).score != 1:
+        end = dump([change.model_dump(mode="json") for change in run.changes])
+        if end not in ends and check_state(criteria, run.changes, world.comparison).score != 1:
             ends.add(end)
             yield meant
 
@@ -109,7 +115,7 @@ def _others(
     row = _row_of(combination, left_out)
     open_too = {name for name, source in call.grounding.items() if row and _place(source) == row}
     fixed: dict[str, Value] = {
-        other.name: _scalar(call.arguments.get(other.name))
+        other.name: scalar(call.arguments.get(other.name))
         for other in tool.parameters
         if other.name not in open_too | {parameter.name}
     }
@@ -117,8 +123,8 @@ def _others(
         make_calls(session, combination.golden[: left_out.call])
         random = Random(f"{combination.id}/{left_out.call}/{parameter.name}/withheld")
         search = argument_search(session, tool, random, fixed, nodes=100)
-        found = dict.fromkeys(arguments.get(parameter.name) for arguments in islice(search.meeting(), TRIED * 4))
-        others = [value for value in found if value not in (None, call.arguments[parameter.name])]
+        candidates = dict.fromkeys(arguments.get(parameter.name) for arguments in islice(search.meeting(), TRIED * 4))
+        others = [value for value in candidates if value not in (None, call.arguments[parameter.name])]
         if others and parameter.refers_to:
             source = result_reference(call.grounding.get(parameter.name, ""))
             lookup = combination.golden[source.call] if source else None
@@ -138,44 +144,46 @@ def _shown(
     world = session.world
     reads = [tool for tool in world.blueprint.tools if tool.kind == "read"]
     names = {name for tool in reads for name in keys_shown(world.blueprint, tool).get(entity, ())}
-    found = {known.value for known in known_from_reads(session, reads, said) if known.name in names}
+    keys = {known.value for known in known_from_reads(session, reads, said) if known.name in names}
     for row in all_shown_rows(world, session, combination, lookup) if lookup else ():
-        found |= {value for name, value in row.items() if name in names and isinstance(value, str)}
-    return found
+        keys |= {value for name, value in row.items() if name in names and isinstance(value, str)}
+    return keys
 
 
-def _meant(world: World, combination: Combination, left_out: OmittedSlot, value: Value) -> Meant:
+def _meant(world: World, combination: Combination, left_out: OmittedSlot, value: Value) -> ReplacedArguments:
     """The arguments if that value is meant; empty where something else that is taken from the row is not to be had."""
     golden = combination.golden
     parameter = world.blueprint.tool(golden[left_out.call].tool).parameter(left_out.parameter)
     if not parameter.refers_to:
         return {(left_out.call, parameter.name): value}
     key = golden[left_out.call].arguments[parameter.name]
-    found: Meant = {
+    reading: ReplacedArguments = {
         (place, name): value
         for place, call in enumerate(golden)
         for name, argument in call.arguments.items()
         if argument == key and world.blueprint.tool(call.tool).parameter(name).refers_to == parameter.refers_to
     }
     try:
-        return found | _beside(world, combination, parameter, value, found)
+        return reading | _beside(world, combination, parameter, value, reading)
     except LookupError:
         return {}
 
 
-def _beside(world: World, combination: Combination, parameter: Parameter, key: Value, named: Meant) -> Meant:
+def _beside(
+    world: World, combination: Combination, parameter: Parameter, key: Value, named: ReplacedArguments
+) -> ReplacedArguments:
     """What else the golden calls take from the row, as it is in the row of that key; LookupError where not shown."""
     golden = combination.golden
     rows = {_place(golden[place].grounding.get(name, "")) for place, name in named} - {None}
-    found: Meant = {}
+    beside: ReplacedArguments = {}
     for place, call in enumerate(golden):
         for name, grounding in call.grounding.items():
             source = result_reference(grounding)
             if source is None or (place, name) in named or _place(grounding) not in rows:
                 continue
             value = _seen(world, combination, source, parameter, key)[source.path.rpartition(".")[2]]
-            found[place, name] = str(value)[:10] if source.as_date else value
-    return found
+            beside[place, name] = str(value)[:10] if source.as_date else value
+    return beside
 
 
 def _seen(
@@ -188,10 +196,10 @@ def _seen(
     with open_session(world, combination) as session:
         make_calls(session, combination.golden[: source.call])
         shown = all_shown_rows(world, session, combination, call)
-        found = next((row for row in shown if any(row.get(name) == key for name in names)), None)
-    if found is None:
+        meant = next((row for row in shown if any(row.get(name) == key for name in names)), None)
+    if meant is None:
         raise LookupError(key)
-    return found
+    return meant
 
 
 def _row_of(combination: Combination, left_out: OmittedSlot) -> tuple[int, str] | None:
@@ -205,12 +213,8 @@ def _place(grounding: str) -> tuple[int, str] | None:
     return (source.call, row) if source and row else None
 
 
-def _is_carried_out(world: World, combination: Combination, made: GoldenRun) -> bool:
+def _is_carried_out(world: World, combination: Combination, run: GoldenRun) -> bool:
     """Whether all that matters went through lawfully; a look-up that finds nothing is no obstacle."""
     kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
-    needed = (result.ok for place, result in enumerate(made.results) if kinds[place] != "read")
-    return made.lawful and all(needed)
-
-
-def _scalar(value: Json) -> Value:
-    return None if isinstance(value, (list, dict)) else value
+    needed = (result.ok for place, result in enumerate(run.results) if kinds[place] != "read")
+    return run.lawful and all(needed)

@@ -11,7 +11,7 @@ from random import Random
 from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Guard, Tool
-from skillweave.schema.record import Json, Value
+from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
@@ -25,13 +25,10 @@ from synth.search.arguments import argument_search
 from synth.search.blocking_rules import broken_rules
 from synth.tasks.kinds import is_declined
 from synth.tasks.kinds.refuse import implied_rules
-from synth.tasks.replay import Rejected, make_calls, open_session
+from synth.tasks.replay import Rejected, ReplacedArguments, make_calls, open_session, scalar
 
 TRIES = 4
 """Calls of one other tool that are tried."""
-
-Meant = Mapping[tuple[int, str], Json]
-"""Call and parameter to the value that the argument has in another reading."""
 
 
 GATE = TaskGate(
@@ -78,15 +75,15 @@ def check_declined(world: World, combination: Combination) -> dict[str, Json]:
         if guard.enforced_by == "tool":
             _check_refused(session, combination, tool, arguments)
             return {"declined": figure}
-        made = _made_unlawfully(session, combination, tool, arguments)
-        others = sum(1 for _ in _others(session, combination, tool, arguments, made))
+        changes = _made_unlawfully(session, combination, tool, arguments)
+        others = sum(1 for _ in _others(session, combination, tool, arguments, changes))
     _check_known(world, combination, tool, guard)
     return {
         "declined": {**figure, "shown_by": [*sorted(calls_showing_reason(world, combination))], "other_ways": others}
     }
 
 
-def rules_broken(world: World, combination: Combination, meant: Meant) -> list[str] | None:
+def rules_broken(world: World, combination: Combination, meant: ReplacedArguments) -> list[str] | None:
     """Rules that the call asked for breaks behind the golden calls, in a reading; None where it cannot be made out."""
     asked, place = combination.asked, len(combination.golden)
     if asked is None:
@@ -167,24 +164,20 @@ def _others(
     combination: Combination,
     tool: Tool,
     arguments: Mapping[str, Json],
-    made: Sequence[RowChange],
+    forbidden_changes: Sequence[RowChange],
 ) -> Iterator[GoldenCall]:
     """Lawful calls of other writes about the same rows; Rejected where one comes to the same."""
     rows = {p.refers_to: arguments[p.name] for p in tool.parameters if p.refers_to and p.name in arguments}
     for other in session.world.blueprint.tools:
         if other.kind != "write" or other.name in combination.hidden:
             continue
-        fixed = {p.name: _scalar(rows[p.refers_to]) for p in other.parameters if p.refers_to in rows}
+        fixed = {p.name: scalar(rows[p.refers_to]) for p in other.parameters if p.refers_to in rows}
         search = argument_search(session, other, Random(f"{combination.id}/{other.name}"), fixed, nodes=40)
-        for found in [*islice(search.meeting(), TRIES)]:
+        for candidate in [*islice(search.meeting(), TRIES)]:
             mark = session.mark()
-            result = session.call(other.name, found)
+            result = session.call(other.name, candidate)
             changes = canonical(session.diff(), session.minted)
             session.forget(mark)
-            if result.ok and compare(made, changes, session.comparison).is_empty:
+            if result.ok and compare(forbidden_changes, changes, session.comparison).is_empty:
                 raise Rejected("lawful another way", f"{other.name} does the same as {tool.name}")
-            yield GoldenCall(tool=other.name, arguments=dict(found))
-
-
-def _scalar(value: Json) -> Value:
-    return None if isinstance(value, (list, dict)) else value
+            yield GoldenCall(tool=other.name, arguments=dict(candidate))

@@ -20,7 +20,7 @@ from synth.contracts.writes import ROW, written_pairs
 from synth.gates.gate import TaskGate
 from synth.search.arguments import Arguments, argument_search
 from synth.tasks.kinds import is_transferred
-from synth.tasks.replay import Rejected, make_calls, open_session
+from synth.tasks.replay import Rejected, make_calls, open_session, scalar
 
 TRIES = 25
 """Lawful calls of one tool that are made first."""
@@ -61,13 +61,13 @@ def check_indirect_route(world: World, combination: Combination) -> dict[str, Js
     with open_session(world, combination) as session:
         calls = combination.golden[:-1] if is_transferred(combination) else combination.golden
         results = make_calls(session, calls)
-        way = _Ways(world, session, combination, tool, rebound(asked, results))
-        tried = sum(1 for _ in way.tried())
+        routes = _IndirectRoutes(world, session, combination, tool, rebound(asked, results))
+        tried = sum(1 for _ in routes.tried())
     return {"roundabout": {"first_calls": tried}}
 
 
 def indirect_route_reason(world: World, combination: Combination) -> str | None:
-    """Why what is asked for may be reached all the same; None where no way was found."""
+    """Why what is asked for may be reached all the same; None where no route was found."""
     try:
         check_indirect_route(world, combination)
     except Rejected as rejected:
@@ -75,7 +75,7 @@ def indirect_route_reason(world: World, combination: Combination) -> str | None:
     return None
 
 
-class _Ways:
+class _IndirectRoutes:
     def __init__(
         self,
         world: World,
@@ -87,7 +87,7 @@ class _Ways:
         self._world, self._session, self._tool = world, session, tool
         self._hidden = frozenset(combination.hidden)
         self._seed = combination.id
-        self._asked = {name: _scalar(value) for name, value in arguments.items()}
+        self._asked = {name: scalar(value) for name, value in arguments.items()}
         self._rows = {p.refers_to or "": self._asked[p.name] for p in tool.parameters if p.name in arguments}
         self._rows.pop("", None)
 
@@ -96,11 +96,11 @@ class _Ways:
         self._check_parts()
         for tool in self._world.blueprint.tools:
             if tool.kind == "write" and tool.name not in self._hidden:
-                found = [*self._calls(tool)]
-                for arguments in found:
+                calls = [*self._calls(tool)]
+                for arguments in calls:
                     yield tool.name
                     self._check_after(tool, arguments)
-                self._check_after_all(tool, found)
+                self._check_after_all(tool, calls)
 
     def _calls(self, tool: Tool) -> Iterator[Arguments]:
         """Lawful calls of a tool: first of those about the rows that are asked about, then of any."""
@@ -118,10 +118,10 @@ class _Ways:
 
     def _check_after(self, first: Tool, arguments: Arguments) -> None:
         mark = self._session.mark()
-        made = self._session.call(first.name, dict(arguments))
-        if made.ok and not made.violations:
-            if self._gone():
-                self._check_anew(first)
+        result = self._session.call(first.name, dict(arguments))
+        if result.ok and not result.violations:
+            if self._removed_rows():
+                self._check_made_anew(first)
             elif self._tool.name not in self._hidden and self._is_lawful(self._tool, self._asked):
                 raise Rejected("lawful after another call", f"{first.name} opens the way for {self._tool.name}")
         self._session.forget(mark)
@@ -131,24 +131,24 @@ class _Ways:
         mark = self._session.mark()
         for arguments in calls:
             before = self._session.mark()
-            made = self._session.call(tool.name, dict(arguments))
-            if not made.ok or made.violations or self._gone():
+            result = self._session.call(tool.name, dict(arguments))
+            if not result.ok or result.violations or self._removed_rows():
                 self._session.forget(before)
         if self._tool.name not in self._hidden and self._is_lawful(self._tool, self._asked):
             raise Rejected("lawful after another call", f"calls of {tool.name} open the way for {self._tool.name}")
         self._session.forget(mark)
 
-    def _check_anew(self, first: Tool) -> None:
+    def _check_made_anew(self, first: Tool) -> None:
         """That the row which the first call took out of play cannot be made anew as it is wanted."""
-        gone = self._gone()
+        removed = self._removed_rows()
         for parameter in self._tool.parameters:
-            place = self._place(parameter) if parameter.refers_to and parameter.name in self._asked else None
-            if place in gone:
-                for maker, fixed in self._makers(parameter):
+            place = self._row_named(parameter) if parameter.refers_to and parameter.name in self._asked else None
+            if place in removed:
+                for maker, fixed in self._creating_tools(parameter):
                     if any(self._is_lawful(maker, one) for one in islice(self._meeting(maker, fixed), 1)):
                         raise Rejected("lawful anew", f"{first.name} and {maker.name} come to {self._tool.name}")
 
-    def _gone(self) -> set[tuple[str, Json]]:
+    def _removed_rows(self) -> set[tuple[str, Json]]:
         """Table and key of rows that are removed, or of which nothing comes any more."""
         return {
             (change.table, key)
@@ -157,20 +157,20 @@ class _Ways:
             if change.op == "delete" or (change.op == "update" and has_ended(change.after or {}))
         }
 
-    def _place(self, parameter: Parameter) -> tuple[str, Json]:
+    def _row_named(self, parameter: Parameter) -> tuple[str, Json]:
         """Table and key of the row that an argument names."""
         return self._world.blueprint.target(parameter.refers_to or "")[0].table, self._asked[parameter.name]
 
-    def _makers(self, gone: Parameter) -> Iterator[tuple[Tool, dict[str, Value]]]:
+    def _creating_tools(self, removed: Parameter) -> Iterator[tuple[Tool, dict[str, Value]]]:
         """Other tools that make rows of that kind and take all that is wanted of it, with these arguments."""
-        table = self._world.blueprint.target(gone.refers_to or "")[0].table
-        wanted = {p.name: p for p in self._tool.parameters if p.name in self._asked and p.name != gone.name}
+        table = self._world.blueprint.target(removed.refers_to or "")[0].table
+        wanted = {p.name: p for p in self._tool.parameters if p.name in self._asked and p.name != removed.name}
         for tool in self._world.blueprint.tools:
             if tool.kind != "write" or tool.name in {*self._hidden, self._tool.name}:
                 continue
             if (table, ROW) not in written_pairs(self._world, tool):
                 continue
-            taken = {name: _like(parameter, tool) for name, parameter in wanted.items()}
+            taken = {name: _same_parameter(parameter, tool) for name, parameter in wanted.items()}
             if wanted and all(taken.values()):
                 yield tool, {taken[name] or "": self._asked[name] for name in wanted}
 
@@ -180,8 +180,8 @@ class _Ways:
             if name.rpartition("_")[2] not in _AMOUNTS or not isinstance(whole, int) or self._tool.name in self._hidden:
                 continue
             rest = {other: value for other, value in self._asked.items() if other != name}
-            found = [*islice(self._meeting(self._tool, rest), TRIES)]
-            sizes = [size for one in found if isinstance(size := one.get(name), int) and 0 < size < whole]
+            calls = [*islice(self._meeting(self._tool, rest), TRIES)]
+            sizes = [size for call in calls if isinstance(size := call.get(name), int) and 0 < size < whole]
             if any(self._is_lawful_in_parts(name, size, whole) for size in sorted({*sizes})):
                 raise Rejected("lawful in parts", f"{self._tool.name} with parts of {whole}")
 
@@ -189,8 +189,8 @@ class _Ways:
         """Whether calls with an amount of that size, and one with the rest, are lawful one after the other."""
         mark, left = self._session.mark(), whole
         for part in [*[size] * min(PARTS, (whole - 1) // size), None]:
-            made = self._session.call(self._tool.name, {**self._asked, name: part or left})
-            if not made.ok or made.violations:
+            result = self._session.call(self._tool.name, {**self._asked, name: part or left})
+            if not result.ok or result.violations:
                 break
             left -= part or left
         self._session.forget(mark)
@@ -201,13 +201,9 @@ class _Ways:
         return result.ok and not result.violations
 
 
-def _like(wanted: Parameter, tool: Tool) -> str | None:
+def _same_parameter(wanted: Parameter, tool: Tool) -> str | None:
     """The parameter of a tool that takes the same: the same kind of row, or the same name."""
     for parameter in tool.parameters:
         if parameter.refers_to == wanted.refers_to and (wanted.refers_to or parameter.name == wanted.name):
             return parameter.name
     return None
-
-
-def _scalar(value: Json) -> Value:
-    return None if isinstance(value, (list, dict)) else value

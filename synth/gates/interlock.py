@@ -50,7 +50,7 @@ def check_declined_interlock(world: World, combination: Combination) -> dict[str
     apart = [*_unread(fused, tool, guard), *(server for server in others if server not in shown)]
     if apart:
         raise Rejected("not interlocked", f"{guard.rule} is not decided by what {apart[0]} shows")
-    found = [
+    links = [
         ProvenLink(
             kind="rule",
             source=server,
@@ -63,7 +63,7 @@ def check_declined_interlock(world: World, combination: Combination) -> dict[str
         for server in others
     ]
     return {
-        "crossings": [crossing.model_dump(mode="json") for crossing in found],
+        "crossings": [crossing.model_dump(mode="json") for crossing in links],
         "without": {
             **dict.fromkeys(others, f"what decides {guard.rule} cannot be known"),
             tool.server: "nothing is asked for",
@@ -133,13 +133,13 @@ def check_interlock(
     """The figure: the links that were shown, and what happened without each domain. `said`: all that the user says."""
     if is_declined(combination):
         return check_declined_interlock(world, combination)
-    found = crossings(world, combination, said)
+    links = crossings(world, combination, said)
     without: dict[str, Json] = {member.server: "carried out all the same" for member in _fused(world).members}
-    for crossing in reversed(found):
+    for crossing in reversed(links):
         lost = f"breaks {crossing.rule}" if crossing.rule else f"has lost its {crossing.parameter}"
         without[crossing.source] = f"call {crossing.call} ({crossing.tool}) {lost}"
     return {
-        "crossings": [crossing.model_dump(mode="json") for crossing in found],
+        "crossings": [crossing.model_dump(mode="json") for crossing in links],
         "without": without,
         "demanded": {rule: [*calls] for rule, calls in sorted(demanded_calls(world, combination, said).items())},
     }
@@ -151,7 +151,7 @@ def demanded_calls(
     """Bridge rule -> golden writes, counted from 0, without any one of which a later call breaks it."""
     words = said_by_user(combination) if said is None else said
     bridges = _fused(world).bridge_rules
-    found: dict[str, list[int]] = {}
+    calls_by_rule: dict[str, list[int]] = {}
     for place, call in enumerate(combination.golden):
         if world.blueprint.tool(call.tool).kind != "write":
             continue
@@ -160,9 +160,9 @@ def demanded_calls(
         except Rejected:
             # What follows names a row that this call makes: it is needed by more than a rule.
             continue
-        for rule in sorted({one.rule or "" for one in later} & bridges):
-            found.setdefault(rule, []).append(place)
-    return found
+        for rule in sorted({broken.rule or "" for broken in later} & bridges):
+            calls_by_rule.setdefault(rule, []).append(place)
+    return calls_by_rule
 
 
 def crossings(world: World, combination: Combination, said: Sequence[KnownValue] | None = None) -> list[ProvenLink]:
@@ -170,19 +170,19 @@ def crossings(world: World, combination: Combination, said: Sequence[KnownValue]
     words = said_by_user(combination) if said is None else [*said, KnownValue("today", combination.now[:10])]
     fused = _fused(world)
     owners = [fused.member_of(call.tool).server for call in combination.golden]
-    found: list[ProvenLink] = []
+    links: list[ProvenLink] = []
     for member in fused.members:
         left_out = {place for place, owner in enumerate(owners) if owner == member.server}
         broken = Remainder(world, combination, left_out, words).carried_out()
         # A write without its argument is not made; that it would break a rule as well is worth knowing.
-        told = Remainder(world, combination, left_out, words, forgetful=False).carried_out()
-        broken += [one for one in told if one.rule and one not in broken]
-        found += [
+        refused = Remainder(world, combination, left_out, words, forgetful=False).carried_out()
+        broken += [one for one in refused if one.rule and one not in broken]
+        links += [
             _crossing(combination, member.server, owners[one.call], one)
             for one in broken
             if _is_owed_to(fused, combination, member.server, left_out, one)
         ]
-    apart = _apart([member.server for member in fused.members], found)
+    apart = _apart([member.server for member in fused.members], links)
     if apart:
         raise Rejected("not interlocked", f"nothing joins {', '.join(apart)} with the rest")
     for place, call in enumerate(combination.golden):
@@ -190,7 +190,7 @@ def crossings(world: World, combination: Combination, said: Sequence[KnownValue]
             later = Remainder(world, combination, {place}, words, forgetful=False).carried_out()
             if not any(one.rule == call.demanded_by for one in later):
                 raise Rejected("demanded by nothing", f"without {call.tool} nothing breaks {call.demanded_by}")
-    return found
+    return links
 
 
 def _is_owed_to(
@@ -226,11 +226,11 @@ def _crossing(combination: Combination, source: str, target: str, broken: Broken
     )
 
 
-def _apart(servers: Sequence[str], found: Sequence[ProvenLink]) -> list[str]:
+def _apart(servers: Sequence[str], links: Sequence[ProvenLink]) -> list[str]:
     """Domains that no chain of links joins with the first."""
     reached = {servers[0]}
     for _ in servers:
-        for crossing in found:
+        for crossing in links:
             if reached & {crossing.source, crossing.target}:
                 reached |= {crossing.source, crossing.target}
     return [server for server in servers if server not in reached]
@@ -252,14 +252,14 @@ class Remainder:
 
     def carried_out(self) -> list[BrokenWrite]:
         """The writes that broke. Rejected where a call fails for a reason that is no link."""
-        found: list[BrokenWrite] = []
+        broken: list[BrokenWrite] = []
         with open_session(self.world, self.combination) as session:
             for place, call in enumerate(self.combination.golden):
                 if place in self.left_out and call.tool not in self.world.sign_ins:
                     self._results.append(None)
                     continue
-                found += self._make(session, place, call)
-        return found
+                broken += self._make(session, place, call)
+        return broken
 
     def _make(self, session: ContractSession, place: int, call: GoldenCall) -> list[BrokenWrite]:
         tool = self.world.blueprint.tool(call.tool)

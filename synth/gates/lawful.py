@@ -26,9 +26,9 @@ GATE = TaskGate(
 )
 
 
-def check_lawful(world: World, combination: Combination, made: GoldenRun, stated: Collection[str]) -> dict[str, Json]:
+def check_lawful(world: World, combination: Combination, run: GoldenRun, stated: Collection[str]) -> dict[str, Json]:
     """The gate's figure: the agent's rules that were in play, all of them kept."""
-    broken = [rule for result in made.results for rule in result.violations]
+    broken = [rule for result in run.results for rule in result.violations]
     if broken:
         raise Rejected("golden breaks a rule", ", ".join(broken))
     tools = dict.fromkeys(call.tool for call in combination.calls)
@@ -38,5 +38,5 @@ def check_lawful(world: World, combination: Combination, made: GoldenRun, stated
     unstated = [rule for rule in rules if rule not in stated]
     if unstated:
         raise Rejected("rule not in the policy", ", ".join(unstated))
-    in_play = sorted({verdict.rule for result in made.results for verdict in result.verdicts})
+    in_play = sorted({verdict.rule for result in run.results for verdict in result.verdicts})
     return {"rules_met": len(set(rules)), "agent_rules_in_play": [*in_play], "violations": 0}

@@ -42,7 +42,7 @@ GATE = TaskGate(
 )
 
 
-def check_minimal(world: World, combination: Combination, criteria: Criteria, made: GoldenRun) -> dict[str, Json]:
+def check_minimal(world: World, combination: Combination, criteria: Criteria, run: GoldenRun) -> dict[str, Json]:
     """The gate's figure: how many writes were left out in turn, alone and several at once."""
     kinds = [tool_of(world.blueprint, call.tool).kind for call in combination.golden]
     writes = [place for place, kind in enumerate(kinds) if kind == "write"]
@@ -55,7 +55,7 @@ def check_minimal(world: World, combination: Combination, criteria: Criteria, ma
                 raise Rejected(reason, " and ".join(combination.golden[place].tool for place in places))
     if len(writes) == 1 and _same_without(world, combination, criteria, set(writes)):
         raise Rejected("write without outcome", combination.golden[writes[0]].tool)
-    needed = _needed(world, combination, made, kinds)
+    needed = _needed(world, combination, run, kinds)
     idle = [place for place, kind in enumerate(kinds) if kind == "read" and place not in needed]
     if idle:
         raise Rejected("read without use", combination.golden[idle[0]].tool)
@@ -63,24 +63,24 @@ def check_minimal(world: World, combination: Combination, criteria: Criteria, ma
 
 
 def _same_without(world: World, combination: Combination, criteria: Criteria, without: set[int]) -> bool:
-    made = run_golden(world, combination, without=without)
-    return check_state(criteria, made.changes, world.comparison).score == 1
+    run = run_golden(world, combination, without=without)
+    return check_state(criteria, run.changes, world.comparison).score == 1
 
 
-def _needed(world: World, combination: Combination, made: GoldenRun, kinds: Sequence[str]) -> set[int]:
+def _needed(world: World, combination: Combination, run: GoldenRun, kinds: Sequence[str]) -> set[int]:
     """Calls that change something, sign in, hand over, hold what is told or what a rule turns on, or give an argument
     to one that is needed, be it only asked for."""
     calls = combination.calls
     needed = {place for place, kind in enumerate(kinds) if kind != "read" or calls[place].tool in SESSION_TOOLS}
-    needed |= {place for place in range(len(kinds)) if _tells(combination, made, place)}
+    needed |= {place for place in range(len(kinds)) if _tells(combination, run, place)}
     needed |= {*range(len(kinds), len(calls)), *calls_showing_reason(world, combination)}
     for place in reversed(range(len(calls))):
         if place in needed:
             sources = calls[place].grounding.values()
-            needed |= {int(found) for source in sources for found in _FROM_CALL.findall(source)}
+            needed |= {int(place_of_source) for source in sources for place_of_source in _FROM_CALL.findall(source)}
     return needed
 
 
-def _tells(combination: Combination, made: GoldenRun, place: int) -> bool:
-    held = {dump(value) for row in rows_of(made.results[place]) for value in row.values()}
+def _tells(combination: Combination, run: GoldenRun, place: int) -> bool:
+    held = {dump(value) for row in rows_of(run.results[place]) for value in row.values()}
     return any(dump(value) in held for fact in combination.communicate for value in fact.values)

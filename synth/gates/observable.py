@@ -20,7 +20,7 @@ from skillweave.world.world import World
 from synth.contracts.dependencies import columns_filled_by
 from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
-from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden
+from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden, scalar
 
 OTHERS = 3
 """Other values of one argument that are tried."""
@@ -58,20 +58,20 @@ def check_observable(world: World, combination: Combination, criteria: Criteria)
             arguments += 1
             for value in _others(world, combination, place, name):
                 tried += 1
-                made = run_golden(world, combination, instead={(place, name): value})
-                if _same_writes(world, combination, made):
+                run = run_golden(world, combination, instead={(place, name): value})
+                if _same_writes(world, combination, run):
                     continue
-                if made.succeeded and check_state(criteria, made.changes, world.comparison).score == 1:
+                if run.succeeded and check_state(criteria, run.changes, world.comparison).score == 1:
                     raise Rejected("free argument", f"{tool.name}.{name} may as well be {value!r}")
     return {"arguments": arguments, "others_tried": tried}
 
 
-def _same_writes(world: World, combination: Combination, made: GoldenRun) -> bool:
+def _same_writes(world: World, combination: Combination, run: GoldenRun) -> bool:
     """Whether just the golden writes were made: a later argument is looked up anew, and may be what was replaced."""
     writes = {tool.name for tool in world.blueprint.tools if tool.kind == "write"}
-    made_now = [(result.call.tool, dump(result.call.arguments)) for result in made.results]
+    made_now = [(result.call.tool, dump(result.call.arguments)) for result in run.results]
     golden = [(call.tool, dump(call.arguments)) for call in combination.golden]
-    now, before = (sorted(one for one in calls if one[0] in writes) for calls in (made_now, golden))
+    now, before = (sorted(call for call in calls if call[0] in writes) for calls in (made_now, golden))
     return now == before
 
 
@@ -82,12 +82,12 @@ def _others(world: World, combination: Combination, place: int, name: str) -> It
     with open_session(world, combination) as session:
         results = make_calls(session, combination.golden[:place])
         del results
-        fixed = {other: _scalar(value) for other, value in call.arguments.items() if other != name}
+        fixed = {other: scalar(value) for other, value in call.arguments.items() if other != name}
         fixed |= {p.name: None for p in tool.parameters if p.name not in call.arguments}
         random = Random(f"{combination.id}/{place}/{name}")
         search = argument_search(session, tool, random, fixed, nodes=40)
-        found = (arguments.get(name) for arguments in search.meeting())
-        yield from islice((value for value in found if value is not None and value != call.arguments[name]), OTHERS)
+        values = (arguments.get(name) for arguments in search.meeting())
+        yield from islice((value for value in values if value is not None and value != call.arguments[name]), OTHERS)
 
 
 def _fills_only_free(world: World, tool: Tool, name: str) -> bool:
@@ -95,7 +95,3 @@ def _fills_only_free(world: World, tool: Tool, name: str) -> bool:
     return filled is not None and all(
         world.comparison(table, column) == "free" for table, columns in filled.items() for column in columns
     )
-
-
-def _scalar(value: Json) -> Value:
-    return None if isinstance(value, (list, dict)) else value

@@ -48,7 +48,7 @@ GATE = Gate(
 
 
 def check_optional_arguments(
-    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, made: GoldenRun
+    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, run: GoldenRun
 ) -> dict[str, Json]:
     """The figure: optional arguments that were filled in, and with how many values."""
     _check_unsaid(world, combination)
@@ -61,7 +61,7 @@ def check_optional_arguments(
                 if not other.results[place].ok or other.results[place].violations:
                     continue
                 tried += 1
-                fault = _fault(world, combination, template, criteria, made, other)
+                fault = _fault(world, combination, template, criteria, run, other)
                 if fault:
                     raise Rejected("open argument matters", f"{call.tool}.{parameter.name} = {value!r}: {fault}")
     return {"open_arguments": arguments, "filled": tried}
@@ -99,10 +99,10 @@ def lawful_values(world: World, combination: Combination, place: int, parameter:
         make_calls(session, combination.golden[:place])
         random = Random(f"{combination.id}/{place}/{parameter.name}")
         search = argument_search(session, tool, random, fixed, optional=1.0, nodes=40)
-        found = [a[parameter.name] for a in islice(search.meeting(), OTHERS + 1) if parameter.name in a]
-    if not found and parameter.enum is None:
-        found = [value for value in [_ANY_VALUE.get(parameter.type)] if value is not None]
-    yield from found[:OTHERS]
+        values = [a[parameter.name] for a in islice(search.meeting(), OTHERS + 1) if parameter.name in a]
+    if not values and parameter.enum is None:
+        values = [value for value in [_ANY_VALUE.get(parameter.type)] if value is not None]
+    yield from values[:OTHERS]
 
 
 def _fault(
@@ -110,12 +110,12 @@ def _fault(
     combination: Combination,
     template: TaskTemplate,
     criteria: Criteria,
-    made: GoldenRun,
+    run: GoldenRun,
     other: GoldenRun,
 ) -> str | None:
     if not other.succeeded or not other.lawful:
         return "a later call does not go through"
     if check_state(criteria, other.changes, world.comparison).score != 1:
         return "the end state is another one"
-    values = [told_values(template, combination, one.results) for one in (made, other)]
+    values = [told_values(template, combination, each.results) for each in (run, other)]
     return None if values[0] == values[1] else "what is told is something else"

@@ -78,22 +78,26 @@ def check_reachable(
     if is_transferred(combination):
         return {"status": "by effects"}
     if is_declined(combination):
-        return _never(world, combination, criteria)
+        return _check_unreachable_by_plan(world, combination, criteria)
     problem = problem_of(world, combination, criteria)
     with problem.open() as session:
         signing_in = sign_in(session, problem)
         given = [ShownResult(problem, result) for result in signing_in]
         planner = Planner(problem, session, bounds, given=given)
         plans = planner.search()
-        figure = _searched(plans, bounds)
+        figure = _search_figures(plans, bounds)
         if plans.status != "proved":
-            why = "the bound on expansions" if plans.status == "undecided" else _unknown(problem, session, combination)
+            why = (
+                "the bound on expansions"
+                if plans.status == "undecided"
+                else _unknown_argument(problem, session, combination)
+            )
             return {**figure, "why": why}
         solutions = [*solutions_of(problem, session, planner, plans, given)]
-    return {**figure, **_solved(problem, combination, plans, solutions, len(signing_in))}
+    return {**figure, **_solution_figures(problem, combination, plans, solutions, len(signing_in))}
 
 
-def _never(world: World, combination: Combination, criteria: Criteria) -> Figure:
+def _check_unreachable_by_plan(world: World, combination: Combination, criteria: Criteria) -> Figure:
     """That no lawful plan comes to what the call asked for would change. Rejected where one does."""
     if combination.asked is None:
         return {"status": "skipped", "why": "nothing is asked for"}
@@ -109,11 +113,11 @@ def _never(world: World, combination: Combination, criteria: Criteria) -> Figure
         given = [ShownResult(problem, result) for result in sign_in(session, problem)]
         plans = Planner(problem, session, FORBIDDEN_BOUNDS, given=given).search()
     if plans.plans:
-        way = " and ".join(move.tool for move in plans.plans[0])
-        raise Rejected("forbidden and lawful", f"{way} comes to what {combination.asked.tool} must not do")
+        names = " and ".join(write.tool for write in plans.plans[0])
+        raise Rejected("forbidden and lawful", f"{names} comes to what {combination.asked.tool} must not do")
     if plans.status == "undecided":
-        return {**_searched(plans, FORBIDDEN_BOUNDS), "why": "the bound on expansions"}
-    return {**_searched(plans, FORBIDDEN_BOUNDS), "status": "never"}
+        return {**_search_figures(plans, FORBIDDEN_BOUNDS), "why": "the bound on expansions"}
+    return {**_search_figures(plans, FORBIDDEN_BOUNDS), "status": "never"}
 
 
 def bounds_in(figure: Figure) -> PlannerBounds:
@@ -131,7 +135,7 @@ def bounds_in(figure: Figure) -> PlannerBounds:
     return PlannerBounds(int(str(told["calls"])), int(str(told["expansions"])))
 
 
-def _searched(plans: PlanSearchResult, bounds: PlannerBounds) -> Figure:
+def _search_figures(plans: PlanSearchResult, bounds: PlannerBounds) -> Figure:
     return {
         "status": plans.status,
         "expansions": plans.expansions,
@@ -139,7 +143,7 @@ def _searched(plans: PlanSearchResult, bounds: PlannerBounds) -> Figure:
     }
 
 
-def _solved(
+def _solution_figures(
     problem: PlanningProblem,
     combination: Combination,
     plans: PlanSearchResult,
@@ -149,8 +153,8 @@ def _solved(
     lengths = [solution.calls for solution in solutions if solution.calls is not None]
     calls = min(lengths) + signing_in if lengths else None
     best = [one for one in solutions if one.calls is not None and one.calls + signing_in == calls]
-    used = {move.tool for one in best for move in one.plan}
-    used |= {look.tool for one in best for chosen in one.lookups.sets for look in chosen}
+    used = {write.tool for one in best for write in one.plan}
+    used |= {read.tool for one in best for chosen in one.reads.sets for read in chosen}
     offered = [tool.name for tool in problem.tools if tool.kind != "auth"]
     own = [call.tool for call in combination.golden if call.tool not in SESSION_TOOLS]
     kinds = [problem.world.blueprint.tool(tool).kind for tool in own]
@@ -160,11 +164,11 @@ def _solved(
         "solutions": len(solutions),
         "dead_ends": plans.dead_ends,
         "irrelevant_tools": [name for name in offered if name not in used],
-        **_longer(combination, plans.depth, calls, kinds),
+        **_length_figures(combination, plans.depth, calls, kinds),
     }
 
 
-def _longer(combination: Combination, writes: int, calls: int | None, kinds: Sequence[str]) -> Figure:
+def _length_figures(combination: Combination, writes: int, calls: int | None, kinds: Sequence[str]) -> Figure:
     """Why the golden calls are more than the shortest solution's. Rejected where there is no reason."""
     demanded = [f"{call.tool} for {call.demanded_by}" for call in combination.golden if call.demanded_by]
     more = kinds.count("write") - writes
@@ -174,20 +178,20 @@ def _longer(combination: Combination, writes: int, calls: int | None, kinds: Seq
         return {"longer_because": f"a rule demands {', '.join(demanded)}"}
     if calls is None or len(kinds) <= calls:
         return {}
-    again = len(combination.golden) - len({repr((call.tool, call.arguments)) for call in combination.golden})
-    return {"longer_because": REPEATED_READ if again >= len(kinds) - calls else SEPARATE_READ}
+    repeated = len(combination.golden) - len({repr((call.tool, call.arguments)) for call in combination.golden})
+    return {"longer_because": REPEATED_READ if repeated >= len(kinds) - calls else SEPARATE_READ}
 
 
-def _unknown(problem: PlanningProblem, session: ContractSession, combination: Combination) -> str:
+def _unknown_argument(problem: PlanningProblem, session: ContractSession, combination: Combination) -> str:
     """Which golden argument nobody can know: told once the search has ended, to say why it has found nothing."""
-    looking = ReadExplorer(problem, ExpansionBudget())
+    explorer = ReadExplorer(problem, ExpansionBudget())
     for call in combination.golden:
         tool = next((tool for tool in problem.tools if tool.name == call.tool), None)
         if tool is None or (tool.kind == "write" and session.caller is None):
             return f"{call.tool}: cannot be called"
         if tool.kind == "write":
-            made = [ShownResult(problem, result) for result in session.results if result.ok]
-            known = Knowledge(problem, [*looking.look(session, made, {}, None).values()], made)
+            results = [ShownResult(problem, result) for result in session.results if result.ok]
+            known = Knowledge(problem, [*explorer.read_all(session, results, {}, None).values()], results)
             for name, value in call.arguments.items():
                 if value not in known.values(slots(tool)[name]):
                     return f"{call.tool}.{name}: nobody says {value!r}, and no read shows it"

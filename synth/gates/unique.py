@@ -25,7 +25,15 @@ from synth.gates.declined import rules_broken
 from synth.gates.gate import Gate
 from synth.tasks.kinds import is_declined, is_transferred
 from synth.tasks.knowledge import known_from_reads, said_by_user
-from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, make_calls, open_session, run_golden
+from synth.tasks.replay import (
+    GoldenRun,
+    Rejected,
+    ReplacedArguments,
+    all_shown_rows,
+    make_calls,
+    open_session,
+    run_golden,
+)
 
 MOST_ROWS = 400
 """Rows of one table that are looked at."""
@@ -39,15 +47,15 @@ Hop = tuple[str, Entity, str]
 def matching_rows(world: World, combination: Combination, said: Sequence[MentionedRow]) -> list[str]:
     """Keys of other rows that fit all that is said of one: at the start, or at the moment when it is needed."""
     key = said[0].key
-    found: set[str] | None = None
+    matching: set[str] | None = None
     for row in said:
         with open_session(world, combination) as session:
             session.caller = combination.caller
             fitting = set(_fitting(world, session, combination, row))
             make_calls(session, combination.golden[: row.call])
             fitting |= set(_fitting(world, session, combination, row))
-        found = fitting if found is None else found & fitting
-    return sorted((found or set()) - {str(key)})
+        matching = fitting if matching is None else matching & fitting
+    return sorted((matching or set()) - {str(key)})
 
 
 def _fitting(world: World, session: ContractSession, combination: Combination, said: MentionedRow) -> list[str]:
@@ -79,11 +87,11 @@ def _test(blueprint: Blueprint, entity: Entity, origin: tuple[str, str] | None, 
     if origin is None:
         return None
     table, column = origin
-    found = [
+    conditions = [
         f"{_within(path)}.{column} IS {binding}{')' * len(path)}"
         for path in _paths(blueprint, entity, table, MOST_HOPS)
     ]
-    return found[0] if len(found) == 1 else None
+    return conditions[0] if len(conditions) == 1 else None
 
 
 def _within(path: Sequence[Hop]) -> str:
@@ -99,14 +107,14 @@ def _paths(blueprint: Blueprint, entity: Entity, table: str, hops: int) -> list[
     """Paths of references from an entity to a table, as short as they come."""
     if entity.table == table:
         return [[]]
-    found: list[list[Hop]] = []
+    paths: list[list[Hop]] = []
     for attribute in entity.attributes if hops else ():
         if attribute.references:
             parent, key = blueprint.target(attribute.references)
             hop = (attribute.name, parent, key.name)
-            found += [[hop, *rest] for rest in _paths(blueprint, parent, table, hops - 1)]
-    shortest = min(map(len, found), default=0)
-    return [path for path in found if len(path) == shortest]
+            paths += [[hop, *rest] for rest in _paths(blueprint, parent, table, hops - 1)]
+    shortest = min(map(len, paths), default=0)
+    return [path for path in paths if len(path) == shortest]
 
 
 def _seen(
@@ -118,13 +126,13 @@ def _seen(
     keys = [
         name for name, origin in column_origins(world.blueprint.tool(said.read)).items() if _holds_key(entity, origin)
     ]
-    found: dict[str, bool] = {}
+    agreeing: dict[str, bool] = {}
     for call in calls:
         for row in all_shown_rows(world, session, combination, call):
             for name in keys:
                 key = str(row.get(name))
-                found[key] = found.get(key, False) or _agrees(said.columns, row, columns)
-    yield from found.items()
+                agreeing[key] = agreeing.get(key, False) or _agrees(said.columns, row, columns)
+    yield from agreeing.items()
 
 
 def _holds_key(entity: Entity, origin: tuple[str, str] | None) -> bool:
@@ -137,9 +145,6 @@ def _agrees(said: Mapping[str, Json], row: Mapping[str, Json], columns: Sequence
 
 MOST_READINGS = 300
 """Sets of other rows that are tried; where there are more, the words say too little."""
-
-Meant = dict[tuple[int, str], Json]
-"""Call and parameter to the value that the argument has if another row is meant."""
 
 
 GATE = Gate(
@@ -167,7 +172,7 @@ GATE = Gate(
 
 
 def check_unique(
-    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, made: GoldenRun
+    world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, run: GoldenRun
 ) -> dict[str, Json]:
     """The gate's figures: rows that fit the words beside the right ones. Rejected if one of them would do as well."""
     groups = _by_row(combination) if not is_transferred(combination) else []
@@ -189,7 +194,7 @@ def check_unique(
             _check_ban(world, combination, meant)
             continue
         other = run_golden(world, combination, instead=meant)
-        if _could_be(world, combination, other) and not _same(world, combination, template, criteria, made, other):
+        if _could_be(world, combination, other) and not _same(world, combination, template, criteria, run, other):
             raise Rejected("second lawful end state", f"{[said[0].columns for said in groups]} fits {meant} as well")
     return {
         "rows_alike": sum(map(len, others)),
@@ -198,7 +203,7 @@ def check_unique(
     }
 
 
-def _check_ban(world: World, combination: Combination, meant: Meant) -> None:
+def _check_ban(world: World, combination: Combination, meant: ReplacedArguments) -> None:
     """Whatever is meant, the same rule has to forbid it, as far as the caller is shown what else could be meant."""
     broken = rules_broken(world, combination, meant)
     if broken is None or broken[:1] == combination.forbidden[:1]:
@@ -211,14 +216,16 @@ def _check_ban(world: World, combination: Combination, meant: Meant) -> None:
 
 def _by_row(combination: Combination) -> list[list[MentionedRow]]:
     """What is said of rows that arguments name, by row: one row has one set of words, however often it is named."""
-    found: dict[tuple[str, str], list[MentionedRow]] = {}
+    groups: dict[tuple[str, str], list[MentionedRow]] = {}
     for said in combination.rows:
         if said.parameter is not None and said.entity is not None and said.key is not None:
-            found.setdefault((said.entity, said.key), []).append(said)
-    return list(found.values())
+            groups.setdefault((said.entity, said.key), []).append(said)
+    return list(groups.values())
 
 
-def _readings(right: Sequence[Sequence[Meant]], wrong: Sequence[Sequence[Meant]]) -> Iterator[Meant]:
+def _readings(
+    right: Sequence[Sequence[ReplacedArguments]], wrong: Sequence[Sequence[ReplacedArguments]]
+) -> Iterator[ReplacedArguments]:
     """Every choice of rows but the right one: first one row is taken for another, then two at once, and so on."""
     for size in range(1, len(right) + 1):
         for places in combinations(range(len(right)), size):
@@ -229,7 +236,7 @@ def _readings(right: Sequence[Sequence[Meant]], wrong: Sequence[Sequence[Meant]]
 
 def _misread(
     world: World, combination: Combination, said: Sequence[MentionedRow], keys: Sequence[str]
-) -> Iterator[Meant]:
+) -> Iterator[ReplacedArguments]:
     """The arguments, for each other row that could be meant."""
     shown: set[Json] | None = None
     for key in keys:
@@ -262,17 +269,17 @@ def _shown(world: World, combination: Combination, said: MentionedRow) -> set[Js
         }
 
 
-def _meant(world: World, combination: Combination, said: Sequence[MentionedRow], key: str | None) -> Meant:
+def _meant(world: World, combination: Combination, said: Sequence[MentionedRow], key: str | None) -> ReplacedArguments:
     """The arguments if `key` is the row that is meant; None: as the golden calls have them."""
-    found: Meant = {}
+    reading: ReplacedArguments = {}
     for row in said:
         name = row.parameter or ""
         value = combination.calls[row.call].arguments[name]
         if key is None or value == row.key:
-            found[row.call, name] = value if key is None else key
+            reading[row.call, name] = value if key is None else key
             continue
-        found[row.call, name] = _beside(world, combination, row, name, key)
-    return found
+        reading[row.call, name] = _beside(world, combination, row, name, key)
+    return reading
 
 
 def _beside(world: World, combination: Combination, said: MentionedRow, name: str, key: str) -> Json:
@@ -316,9 +323,9 @@ def _same(
     combination: Combination,
     template: TaskTemplate,
     criteria: Criteria,
-    made: GoldenRun,
+    run: GoldenRun,
     other: GoldenRun,
 ) -> bool:
     """Whether another reading comes to the same: the same end state, and the same told."""
-    values = [told_values(template, combination, one.results) for one in (made, other)]
+    values = [told_values(template, combination, each.results) for each in (run, other)]
     return values[0] == values[1] and check_state(criteria, other.changes, world.comparison).score == 1

@@ -84,8 +84,8 @@ GATE = Gate(
 def _figures_of(judged: JudgedCombination) -> Figures:
     gates = gates_record(judged.figures)
     task = provisional_task(judged.world, judged.combination, judged.template, judged.criteria, gates)
-    found = check_variants(judged.world, task, conduct=judged.is_first)
-    return {"mutants": found.mutants, "equivalents": found.equivalents}
+    figures = check_variants(judged.world, task, conduct=judged.is_first)
+    return {"mutants": figures.mutants, "equivalents": figures.equivalents}
 
 
 def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool = True) -> VariantFigures:
@@ -98,15 +98,15 @@ def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool 
     _check_order(world, task)
     source = SingleTaskDataset(world, task)
     evaluator = Evaluator(source, source, _settings(task))
-    made: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for number, variant in enumerate(draw_variants(task, variants_of(world, task, conduct=conduct), most)):
-        passed, said = _word(evaluator, trajectory_line(task, number, variant))
+        passed, why = _word(evaluator, trajectory_line(task, number, variant))
         if passed is not variant.passes:
-            raise Rejected(EQUIVALENT_FAILS if variant.passes else MUTANT_PASSES, f"{variant.name}{said}")
-        made[variant.passes][variant.name] += 1
-    if task.kind in KINDS and not made[True]:
+            raise Rejected(EQUIVALENT_FAILS if variant.passes else MUTANT_PASSES, f"{variant.name}{why}")
+        counts[variant.passes][variant.name] += 1
+    if task.kind in KINDS and not counts[True]:
         raise Rejected(EQUIVALENT_FAILS, "the golden calls do not reach what the task demands")
-    return VariantFigures({**_figures(made[False], "killed"), "conduct": conduct}, _figures(made[True], "passed"))
+    return VariantFigures({**_figures(counts[False], "killed"), "conduct": conduct}, _figures(counts[True], "passed"))
 
 
 def tried_template_variants(gates: Gates) -> bool:
@@ -126,8 +126,8 @@ def _check_order(world: World, task: Task) -> None:
     for calls in reorderings(executor):
         writes = [call.golden for call in calls if call.golden in executor.writes]
         asked = [place for place in writes if place is not None and task.golden[place].demanded_by is None]
-        made = executor.execute(calls) if asked == sorted(asked) else None
-        if made and made.is_lawful and not made.unexecuted and not executor.reaches_goal(made.changes):
+        outcome = executor.execute(calls) if asked == sorted(asked) else None
+        if outcome and outcome.is_lawful and not outcome.unexecuted and not executor.reaches_goal(outcome.changes):
             raise Rejected("second lawful order", f"{', '.join(task.golden[place or 0].tool for place in writes)}")
 
 
@@ -138,7 +138,7 @@ def draw_variants(task: Task, variants: Iterable[Variant], most: int) -> list[Va
     places: dict[tuple[str, bool], list[int]] = {}
     for place, variant in enumerate(listed):
         places.setdefault((variant.name, variant.passes), []).append(place)
-    kept = [place for found in places.values() for place in random.sample(found, min(most, len(found)))]
+    kept = [place for group in places.values() for place in random.sample(group, min(most, len(group)))]
     return [listed[place] for place in sorted(kept)]
 
 

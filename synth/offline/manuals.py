@@ -5,15 +5,12 @@ Rules are grouped by what they are about, never by who enforces them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from random import Random
 from typing import Any
 
-import yaml
-
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedMember, FusedTool
 from skillweave.schema.contract import Concern, Tool
+from synth.offline.wording import phrases
 from synth.policy.manual import Company, JointParts, ManualParts, ManualSection, RuleParagraph
 
 _THEMES: dict[Concern, str] = {
@@ -90,13 +87,6 @@ def plural(noun: str) -> str:
 def in_words(name: str) -> str:
     """`CoverPlan` -> `cover plan`, `pay_invoice` -> `pay invoice`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower()
-
-
-@cache
-def phrases(file: str) -> dict[str, Any]:
-    """The phrases of a file in `phrases/`."""
-    loaded: dict[str, Any] = yaml.safe_load(files("synth.offline").joinpath(f"phrases/{file}.yaml").read_text("utf-8"))
-    return loaded
 
 
 class ManualWriter:

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 from skillweave.schema.blueprint import FusedBlueprint, FusedMember, FusedTool
 from skillweave.schema.contract import Concern, Guard
 from skillweave.schema.fusion import PolicyConflict
-from synth.offline.manuals import facts_of, listing, phrases
+from synth.offline.manuals import facts_of, listing
+from synth.offline.wording import phrases
 
 ConflictTopic = Literal["privacy", "deadline", "authority", "payment", "identity", "other"]
 MOST_KINDS = 3

@@ -3,18 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from itertools import cycle
 from random import Random
-from typing import Any
-
-import yaml
 
 from skillweave.schema.combination import FactWords, Intent, KnownFact, KnownRow, Telling, UserRequest
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words
 from synth.offline.services import Talk, ToolTalk
-from synth.offline.wording import CompanyWords, named, refer, sentence, talk_of, with_article
+from synth.offline.wording import CompanyWords, named, phrases, refer, sentence, talk_of, with_article
 
 _ENUM = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -40,10 +35,10 @@ class Teller:
 
     def tell(self) -> Telling:
         """Put the request into words: a first message, the goal, and a sentence for each fact."""
-        phrases = {place: self._phrase(intent) for place, intent in self._asked}
+        asked = {place: self._phrase(intent) for place, intent in self._asked}
         consents = self._consents()
-        message = self._message(list(phrases.values()), consents)
-        goal = " ".join([*self._goals(phrases), *self._agreements()])
+        message = self._message(list(asked.values()), consents)
+        goal = " ".join([*self._goals(asked), *self._agreements()])
         facts = [
             FactWords(id=fact.id, text=self._fact(fact), tell="first" if fact.id in self.mentioned else "asked")
             for fact in self.request.known
@@ -62,14 +57,14 @@ class Teller:
         """What the user only agrees to, with its position among all intents."""
         return [(place, intent) for place, intent in enumerate(self.request.wishes) if intent.only_if_needed]
 
-    def _goals(self, phrases: Mapping[int, str]) -> Iterator[str]:
+    def _goals(self, asked: Mapping[int, str]) -> Iterator[str]:
         """The intents in the second person, in the order in which they are to be carried out."""
         is_later = False
         for place, intent in self._asked:
             if intent.kind == "hear":
-                yield f"You want to know {_to_you(phrases[place])}."
+                yield f"You want to know {_to_you(asked[place])}."
             else:
-                yield f"{'After that you' if is_later else 'You'} want to {_to_you(phrases[place])}."
+                yield f"{'After that you' if is_later else 'You'} want to {_to_you(asked[place])}."
                 is_later = True
 
     def _agreements(self) -> Iterator[str]:
@@ -86,7 +81,7 @@ class Teller:
 
     def _consents(self) -> list[str]:
         """What the first message says of all that the user only agrees to: nothing, something general, or each."""
-        forms = _phrases()["consents"]
+        forms = phrases("telling")["consents"]
         ways = forms["terse" if self.request.persona.style in TERSE else "other"] if self._agreed else ["none"]
         way = self.random.choice(ways)
         if way == "none":
@@ -218,11 +213,11 @@ class Teller:
         rows = [other for intent in self.request.wishes for other in intent.rows.values()]
         return any(other.entity == row.entity and other.columns != row.columns for other in rows)
 
-    def _message(self, phrases: list[str], consents: list[str]) -> str:
-        style, forms = self.request.persona.style, _phrases()
+    def _message(self, asked: list[str], consents: list[str]) -> str:
+        style, forms = self.request.persona.style, phrases("telling")
         kinds = [intent.kind for _, intent in self._asked]
-        doing = [phrase for kind, phrase in zip(kinds, phrases, strict=True) if kind == "do"]
-        hearing = [phrase for kind, phrase in zip(kinds, phrases, strict=True) if kind == "hear"]
+        doing = [phrase for kind, phrase in zip(kinds, asked, strict=True) if kind == "do"]
+        hearing = [phrase for kind, phrase in zip(kinds, asked, strict=True) if kind == "hear"]
         parts = [self.random.choice(forms["first"][style]).format(request=doing[0])] if doing else []
         parts += [self.random.choice(forms["next"]).format(request=phrase) for phrase in doing[1:]]
         for place, phrase in enumerate(hearing):
@@ -262,7 +257,7 @@ class Teller:
     def _stated(self, fact: KnownFact, name: str, words: str) -> str:
         """A value as a sentence that names the company it is for, if there are several."""
         parameter = re.sub(r"_\d+$", "", fact.id.partition(".")[2])
-        ways = _phrases()["stated"]
+        ways = phrases("telling")["stated"]
         company = self.companies.title_of(fact, self.request) or "them"
         way = self.random.choice(ways.get(parameter, ways["other"])).format(company=company, name=name, words="{words}")
         return _PLACE.sub(lambda slot: joined(slot["before"] or "", words), way)
@@ -302,12 +297,6 @@ def joined(before: str, words: str) -> str:
 def _singular(text: str) -> str:
     """The text with nouns after 1 in the singular: `1 more refill`."""
     return _SINGLE.sub(r"\1", text)
-
-
-@cache
-def _phrases() -> Any:
-    text = files("synth.offline").joinpath("phrases/telling.yaml").read_text("utf-8")
-    return yaml.safe_load(text)
 
 
 def _to_you(phrase: str) -> str:

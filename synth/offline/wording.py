@@ -7,7 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from random import Random
+from typing import Any
+
+import yaml
 
 from skillweave.schema.blueprint import FusedBlueprint
 from skillweave.schema.combination import KnownFact, KnownRow, UserRequest
@@ -21,6 +26,13 @@ _MANY = re.compile(r"[^sui]s$")
 _WHEN = re.compile(r" (?:on|at)$")
 _VERB = re.compile(r"(?P<verb>\S+ (?:up |in |out |off |down )?)(?P<object>.+)")
 _DETERMINED = ("a ", "an ", "the ", "my ", "your ", "all ")
+
+
+@cache
+def phrases(file: str) -> dict[str, Any]:
+    """The phrases of a YAML file in `phrases/`, by name."""
+    loaded: dict[str, Any] = yaml.safe_load(files("synth.offline").joinpath(f"phrases/{file}.yaml").read_text("utf-8"))
+    return loaded
 
 
 def with_article(words: str) -> str:

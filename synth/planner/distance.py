@@ -43,11 +43,11 @@ class RemainingWork(NamedTuple):
 
 
 def _left(rows: Sequence[tuple[str, int]], writes: ToolWrites) -> list[tuple[str, int]]:
-    found = []
+    remaining = []
     for table, count in rows:
         most = writes.inserts.get(table, 0)
-        found.append((table, 0 if most is None else max(0, count - most)))
-    return found
+        remaining.append((table, 0 if most is None else max(0, count - most)))
+    return remaining
 
 
 class Distance:
@@ -65,13 +65,13 @@ class Distance:
 
     def wants(self, changes: Sequence[RowChange]) -> list[RemainingWork]:
         """What is left for each end that is not out of reach."""
-        found = [self._want(end, changes) for end in self._ends]
-        return [want for want in found if want is not None]
+        wants = [self._want(end, changes) for end in self._ends]
+        return [want for want in wants if want is not None]
 
     def least(self, wants: Sequence[RemainingWork]) -> int | None:
         """Writes at least, up to `FAR`; None: out of reach."""
-        found = [self._least(want) for want in wants]
-        return min((number for number in found if number is not None), default=None)
+        numbers = [self._least(want) for want in wants]
+        return min((number for number in numbers if number is not None), default=None)
 
     def leads(self, tool: str, wants: Sequence[RemainingWork], left: int) -> bool:
         """Whether a call of the tool can be one of the `left` writes that are still allowed."""
@@ -121,15 +121,15 @@ class Distance:
         cells: set[Column] = set()
         removed: set[str] = set()
         rows: dict[str, int] = dict(end.rows)
-        made: dict[str, list[RowChange]] = {}
+        inserted: dict[str, list[RowChange]] = {}
         for change in changes:
             if change.op == "insert":
-                made.setdefault(change.table, []).append(change)
+                inserted.setdefault(change.table, []).append(change)
         seen = {(change.table, _key(change)): change for change in changes if change.op != "insert"}
         for place in seen.keys() | end.changed.keys():
             self._add(end.changed.get(place), seen.get(place), cells, removed, rows)
-        for table, found in made.items():
-            if not self._add_made(table, found, end.made.get(table, []), cells, removed, rows):
+        for table, rows_made in inserted.items():
+            if not self._add_made(table, rows_made, end.made.get(table, []), cells, removed, rows):
                 return None
         return RemainingWork(
             frozenset(cells), tuple(sorted((t, n) for t, n in rows.items() if n > 0)), frozenset(removed)
@@ -138,27 +138,27 @@ class Distance:
     def _add(
         self,
         wanted: RowChange | None,
-        found: RowChange | None,
+        actual: RowChange | None,
         cells: set[Column],
         removed: set[str],
         rows: dict[str, int],
     ) -> None:
         """What one row that was there at the start lacks."""
-        change = wanted or found
+        change = wanted or actual
         assert change is not None
-        if (wanted and wanted.op == "delete") or (found and found.op == "delete"):
-            if not (found and found.op == "delete"):
+        if (wanted and wanted.op == "delete") or (actual and actual.op == "delete"):
+            if not (actual and actual.op == "delete"):
                 removed.add(change.table)
             elif not (wanted and wanted.op == "delete"):
                 rows[change.table] = rows.get(change.table, 0) + 1
             return
-        one, other = (wanted.after or {}) if wanted else {}, (found.after or {}) if found else {}
+        one, other = (wanted.after or {}) if wanted else {}, (actual.after or {}) if actual else {}
         cells.update((change.table, name) for name in self._differing(change.table, one, other))
 
     def _add_made(
         self,
         table: str,
-        found: Sequence[RowChange],
+        inserted: Sequence[RowChange],
         wanted: Sequence[RowChange],
         cells: set[Column],
         removed: set[str],
@@ -166,32 +166,32 @@ class Distance:
     ) -> bool:
         """What the rows that were made lack; False where one of them can neither be put right nor go."""
         lost = 0
-        for change in found:
+        for change in inserted:
             ways = [self._differing(table, one.after or {}, change.after or {}) for one in wanted]
             ways = [way for way in ways if all((table, name) in self._updated for name in way)]
             if not ways:
                 lost += 1
             elif table not in self._removable:
                 cells.update((table, name) for name in frozenset.intersection(*ways))
-        rows[table] = rows.get(table, 0) - len(found) + lost
-        if lost or len(found) > len(wanted):
+        rows[table] = rows.get(table, 0) - len(inserted) + lost
+        if lost or len(inserted) > len(wanted):
             removed.add(table)
         return table not in removed or table in self._removable
 
-    def _differing(self, table: str, wanted: Cells, found: Cells) -> frozenset[str]:
+    def _differing(self, table: str, wanted: Cells, actual: Cells) -> frozenset[str]:
         return frozenset(
             name
-            for name in wanted.keys() | found.keys()
-            if self._comparison(table, name) != "free" and not self._is_same(table, name, wanted, found)
+            for name in wanted.keys() | actual.keys()
+            if self._comparison(table, name) != "free" and not self._is_same(table, name, wanted, actual)
         )
 
-    def _is_same(self, table: str, name: str, wanted: Cells, found: Cells) -> bool:
+    def _is_same(self, table: str, name: str, wanted: Cells, actual: Cells) -> bool:
         one = wanted.get(name)
         if isinstance(one, dict):
-            return ANY in one or (NEW in one and found.get(name) is not None)
-        if (name in wanted) != (name in found):
+            return ANY in one or (NEW in one and actual.get(name) is not None)
+        if (name in wanted) != (name in actual):
             return False
-        return is_same(one, found[name], self._comparison(table, name) == "normalised")
+        return is_same(one, actual[name], self._comparison(table, name) == "normalised")
 
 
 def is_same(one: Json, other: Json, normalised: bool = False) -> bool:

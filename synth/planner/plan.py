@@ -176,10 +176,10 @@ class PlanSearchResult(NamedTuple):
     @property
     def distinct(self) -> dict[tuple[PlannedWrite, ...], WritePlan]:
         """One order of each set of calls."""
-        found: dict[tuple[PlannedWrite, ...], WritePlan] = {}
+        by_calls: dict[tuple[PlannedWrite, ...], WritePlan] = {}
         for plan in self.plans:
-            found.setdefault(tuple(sorted(plan, key=repr)), plan)
-        return found
+            by_calls.setdefault(tuple(sorted(plan, key=repr)), plan)
+        return by_calls
 
 
 @dataclass(frozen=True)
@@ -211,12 +211,12 @@ class Planner:
         self._session = session
         self.bounds = bounds
         self._budget = ExpansionBudget(bounds.expansions)
-        self._looking = ReadExplorer(problem, self._budget)
-        self._moves = LawfulWrites(problem, self._budget)
+        self._explorer = ReadExplorer(problem, self._budget)
+        self._lawful_writes = LawfulWrites(problem, self._budget)
         self._criteria = Criteria(
             state=list(problem.ends[0]), any_of=[*map(list, problem.ends[1:])], reward_basis=["state"]
         )
-        self._distance = Distance(problem.ends, self._moves.writes, problem.world.comparison)
+        self._distance = Distance(problem.ends, self._lawful_writes.writes, problem.world.comparison)
         self._given = tuple(given)
         self._memo: dict[tuple[object, ...], frozenset[WritePlan]] | None = {} if memo else None
         self._minted: dict[str, MintedArgument] = {}
@@ -227,25 +227,25 @@ class Planner:
     def search(self) -> PlanSearchResult:
         """All shortest plans, as far as the bounds go."""
         mark = self._session.mark()
-        depth, found = 0, frozenset[WritePlan]()
+        depth, plans = 0, frozenset[WritePlan]()
         status: PlanStatus = "not_reached"
         try:
-            self.first = self._looking.look(self._session, self._given, {}, None)
+            self.first = self._explorer.read_all(self._session, self._given, {}, None)
             node = self._node((), self._given, self.first)
             least = self._distance.least(node.wants)
             rounds = range(0) if least is None else range(least, self.bounds.calls + 1)
             for depth in rounds if any(self._problem.ends) else rounds[:1]:
                 self._dead_ends = 0
-                found = self._below(node, depth)
-                if found:
+                plans = self._plans_from(node, depth)
+                if plans:
                     status = "proved"
                     break
         except BudgetExhausted:
-            status, found = "undecided", frozenset()
+            status, plans = "undecided", frozenset()
         self._session.forget(mark)
-        return PlanSearchResult(status, sorted(found, key=repr), self._dead_ends, self._budget.used, depth)
+        return PlanSearchResult(status, sorted(plans, key=repr), self._dead_ends, self._budget.used, depth)
 
-    def _below(self, node: _Node, left: int) -> frozenset[WritePlan]:
+    def _plans_from(self, node: _Node, left: int) -> frozenset[WritePlan]:
         """The plans of `left` writes from here."""
         if left == 0:
             return frozenset({()}) if self._is_end(node) else frozenset()
@@ -253,18 +253,18 @@ class Planner:
         if self._memo is not None and key in self._memo:
             return self._memo[key]
         known = Knowledge(self._problem, [*self.first.values(), *node.shown.values()], node.results)
-        found: set[WritePlan] = set()
-        for name, tool in self._moves.tools.items():
+        plans: set[WritePlan] = set()
+        for name, tool in self._lawful_writes.tools.items():
             if self._distance.leads(name, node.wants, left):
                 # All of them before any is made: they are sought in the state as it is here.
-                for arguments in list(self._moves.calls(self._session, tool, known, last=left == 1)):
-                    found |= self._through(node, name, dict(arguments), left - 1)
-        kept = frozenset(sorted(found, key=repr)[:MOST_PLANS])
+                for arguments in list(self._lawful_writes.calls(self._session, tool, known, last=left == 1)):
+                    plans |= self._plans_with(node, name, dict(arguments), left - 1)
+        kept = frozenset(sorted(plans, key=repr)[:MOST_PLANS])
         if self._memo is not None:
             self._memo[key] = kept
         return kept
 
-    def _through(self, node: _Node, tool: str, arguments: dict[str, Json], left: int) -> set[WritePlan]:
+    def _plans_with(self, node: _Node, tool: str, arguments: dict[str, Json], left: int) -> set[WritePlan]:
         """The plans that begin with this call and have `left` writes behind it."""
         self._budget.spend()
         mark = self._session.mark()
@@ -272,66 +272,68 @@ class Planner:
             result = self._session.call(tool, arguments)
             if not result.ok or result.violations:
                 return set()
-            move = PlannedWrite(tool, tuple((name, self._named(value)) for name, value in sorted(arguments.items())))
+            write = PlannedWrite(
+                tool, tuple((name, self._with_minted(value)) for name, value in sorted(arguments.items()))
+            )
             for number, minted in enumerate(result.minted):
-                self._minted[minted] = MintedArgument(move, number)
-            after = self._after(node, move, result, left)
-            found = {(move, *plan) for plan in self._below(after, left)} if after else set()
-            self._dead_ends += not found
-            return found
+                self._minted[minted] = MintedArgument(write, number)
+            after = self._after(node, write, result, left)
+            plans = {(write, *plan) for plan in self._plans_from(after, left)} if after else set()
+            self._dead_ends += not plans
+            return plans
         finally:
             self._session.forget(mark)
 
-    def _after(self, node: _Node, move: PlannedWrite, result: CallResult, left: int) -> _Node | None:
+    def _after(self, node: _Node, write: PlannedWrite, result: CallResult, left: int) -> _Node | None:
         """The state behind a call; None where no end is in reach from it."""
-        after = self._node((*node.path, move), (*node.results, ShownResult(self._problem, result)), node.shown)
+        after = self._node((*node.path, write), (*node.results, ShownResult(self._problem, result)), node.shown)
         least = self._distance.least(after.wants)
         if least is None or least > left:
             return None
-        return replace(after, shown=self._look(node, move.tool, after.results)) if left else after
+        return replace(after, shown=self._shown_after(node, write.tool, after.results)) if left else after
 
     def _node(self, path: WritePlan, results: tuple[ShownResult, ...], shown: ResultsByCall) -> _Node:
         changes = self._session.diff()
         return _Node(path, results, shown, changes, self._distance.wants(changes))
 
-    def look_after(
-        self, looking: ReadExplorer, tool: str, results: Sequence[ShownResult], shown: ResultsByCall
+    def shown_after(
+        self, explorer: ReadExplorer, tool: str, results: Sequence[ShownResult], shown: ResultsByCall
     ) -> ResultsByCall:
         """What reads show once a tool was called, where `shown` is what they showed before."""
         writes = writes_of(self._problem.world)[tool]
         changed = {table for table, _ in writes.updates} | writes.inserts.keys() | writes.deletes
-        return looking.look(self._session, results, shown, changed)
+        return explorer.read_all(self._session, results, shown, changed)
 
-    def _look(self, node: _Node, tool: str, results: Sequence[ShownResult]) -> ResultsByCall:
-        return self.look_after(self._looking, tool, results, node.shown)
+    def _shown_after(self, node: _Node, tool: str, results: Sequence[ShownResult]) -> ResultsByCall:
+        return self.shown_after(self._explorer, tool, results, node.shown)
 
     def _is_end(self, node: _Node) -> bool:
         end = check_state(self._criteria, canonical(node.changes, self._session.minted), self._problem.world.comparison)
         if end.score != 1:
             return False
-        untold = [fact for fact in self._problem.tell if not self._tells([*self.first.values(), *node.results], fact)]
+        untold = [fact for fact in self._problem.tell if not self._is_told([*self.first.values(), *node.results], fact)]
         if not untold or not node.path:
             return not untold
-        shown = self._look(node, node.path[-1].tool, node.results)
-        return all(self._tells([*shown.values()], fact) for fact in untold)
+        shown = self._shown_after(node, node.path[-1].tool, node.results)
+        return all(self._is_told([*shown.values()], fact) for fact in untold)
 
-    def _tells(self, readings: Sequence[ShownResult], fact: FactToTell) -> bool:
+    def _is_told(self, readings: Sequence[ShownResult], fact: FactToTell) -> bool:
         return any(reading.shows(value) for reading in readings for value in fact.values)
 
-    def _named(self, value: Json) -> Json | MintedArgument:
+    def _with_minted(self, value: Json) -> Json | MintedArgument:
         return self._minted.get(value, value) if isinstance(value, str) else value
 
     def _key(self, node: _Node, left: int) -> tuple[object, ...]:
         """What the plans from here follow from: the rows, the writes that made them, and what those returned."""
         state = canonical(node.changes, self._session.minted)
         rows = dump([[one.table, one.op, one.key, one.before, one.after] for one in state])
-        returned = sorted(repr((known.name, self._named(known.value))) for r in node.results for known in r.cells)
+        returned = sorted(repr((known.name, self._with_minted(known.value))) for r in node.results for known in r.cells)
         return rows, tuple(sorted(map(repr, node.path))), tuple(returned), left
 
 
-def bind_minted(move: PlannedWrite, minted: Mapping[PlannedWrite, Sequence[str]]) -> dict[str, Json]:
-    """A move's arguments, with ids as this session has minted them."""
+def bind_minted(write: PlannedWrite, minted: Mapping[PlannedWrite, Sequence[str]]) -> dict[str, Json]:
+    """A write's arguments, with ids as this session has minted them."""
     return {
         name: minted[value.by][value.number] if isinstance(value, MintedArgument) else value
-        for name, value in move.arguments
+        for name, value in write.arguments
     }

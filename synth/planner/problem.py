@@ -193,36 +193,36 @@ class Knowledge:
     @cached_property
     def keys(self) -> dict[str, dict[str, None]]:
         """Entity -> keys that calls have shown, those of rows that are meant first."""
-        found: dict[str, dict[str, None]] = {}
+        keys: dict[str, dict[str, None]] = {}
         for known in [*self._near, *(known for reading in self.readings for known in reading.cells)]:
             entity = self._entity_of(known.value)
             if entity is not None:
-                found.setdefault(entity, {})[str(known.value)] = None
-        return found
+                keys.setdefault(entity, {})[str(known.value)] = None
+        return keys
 
     @cached_property
     def meant(self) -> dict[str, dict[str, None]]:
         """The same of rows that are meant, and of what writes returned."""
-        found: dict[str, dict[str, None]] = {}
+        keys: dict[str, dict[str, None]] = {}
         for known in self._near:
             entity = self._entity_of(known.value)
             if entity is not None:
-                found.setdefault(entity, {})[str(known.value)] = None
-        return found
+                keys.setdefault(entity, {})[str(known.value)] = None
+        return keys
 
     def values(self, slot: Slot) -> list[Value]:
         """What a parameter ranges over; NULL first where it may be left out."""
         parameter = slot.parameter
-        found: Iterable[Value]
+        candidates: Iterable[Value]
         if parameter.refers_to:
-            found = list(self.keys.get(parameter.refers_to.partition(".")[0], {}))[:MOST_KEYS]
+            candidates = list(self.keys.get(parameter.refers_to.partition(".")[0], {}))[:MOST_KEYS]
         elif parameter.enum:
-            found = parameter.enum
+            candidates = parameter.enum
         elif parameter.type == "boolean":
-            found = (True, False)
+            candidates = (True, False)
         else:
-            found = self._plain(slot)[:MOST_VALUES]
-        return list(dict.fromkeys([*(() if parameter.required else (None,)), *found]))
+            candidates = self._plain(slot)[:MOST_VALUES]
+        return list(dict.fromkeys([*(() if parameter.required else (None,)), *candidates]))
 
     def _plain(self, slot: Slot) -> list[Value]:
         parameter = slot.parameter

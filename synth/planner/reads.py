@@ -36,7 +36,7 @@ class ReadExplorer:
         self._budget = budget
         self._reads = [tool for tool in problem.tools if tool.kind == "read"]
 
-    def look(
+    def read_all(
         self,
         session: ContractSession,
         results: Sequence[ShownResult],
@@ -50,34 +50,34 @@ class ReadExplorer:
             if changed is None
             else {key: reading for key, reading in before.items() if tables[key[0]].isdisjoint(changed)}
         )
-        found: ResultsByCall = dict(kept)
+        shown: ResultsByCall = dict(kept)
         failed: set[tuple[str, str]] = set()
         for _ in range(ROUNDS):
-            known = Knowledge(self._problem, [*before.values(), *found.values()], results)
-            new = [self._made(session, tool, arguments, found, failed) for tool, arguments in self._calls(known)]
+            known = Knowledge(self._problem, [*before.values(), *shown.values()], results)
+            new = [self._made(session, tool, arguments, shown, failed) for tool, arguments in self._calls(known)]
             if not any(new):
                 break
-        return found
+        return shown
 
     def _made(
         self,
         session: ContractSession,
         tool: Tool,
         arguments: dict[str, Json],
-        found: ResultsByCall,
+        shown: ResultsByCall,
         failed: set[tuple[str, str]],
     ) -> bool:
         """Whether the call has shown something new."""
         key = tool.name, dump(arguments)
-        if key in found or key in failed:
+        if key in shown or key in failed:
             return False
         self._budget.spend()
         result = session.call(tool.name, arguments)
         if not result.ok or result.violations:
             failed.add(key)
             return False
-        found[key] = ShownResult(self._problem, result)
-        return bool(found[key].rows)
+        shown[key] = ShownResult(self._problem, result)
+        return bool(shown[key].rows)
 
     def _calls(self, known: Knowledge) -> Iterator[tuple[Tool, dict[str, Json]]]:
         for tool in self._reads:
@@ -162,10 +162,10 @@ class SmallestReads:
         self._add(frozenset(), tuple(dict.fromkeys(needs)))
         return self
 
-    def needs_of(self, look: ReadCall) -> list[NeededValue]:
+    def needs_of(self, read: ReadCall) -> list[NeededValue]:
         """What a read's own arguments need."""
-        reading = self.stages[look.stage].shown[look.tool, look.arguments]
-        return [need._replace(of=look) for need in self._of_arguments(look.stage, reading.tool, reading.arguments)]
+        reading = self.stages[read.stage].shown[read.tool, read.arguments]
+        return [need._replace(of=read) for need in self._of_arguments(read.stage, reading.tool, reading.arguments)]
 
     def needs_of_first(self) -> list[NeededValue]:
         """What the first write needs."""
@@ -185,10 +185,10 @@ class SmallestReads:
         if self._best is not None and len(chosen) >= self._best:
             return
         hardest = min(left, key=lambda need: (len(self._shown_by(need)), repr(need)))
-        for look in self._shown_by(hardest):
-            if look == hardest.of:
+        for read in self._shown_by(hardest):
+            if read == hardest.of:
                 continue
-            self._add(chosen | {look}, tuple(dict.fromkeys((*left, *self.needs_of(look)))))
+            self._add(chosen | {read}, tuple(dict.fromkeys((*left, *self.needs_of(read)))))
 
     def in_order(self, chosen: Collection[ReadCall]) -> list[ReadCall]:
         """The reads in an order in which each is possible; empty where there is none."""
@@ -200,8 +200,8 @@ class SmallestReads:
             order += ready
         return order
 
-    def _is_ready(self, look: ReadCall, before: Sequence[ReadCall]) -> bool:
-        return all(not set(before).isdisjoint(self._shown_by(need)) for need in self.needs_of(look))
+    def _is_ready(self, read: ReadCall, before: Sequence[ReadCall]) -> bool:
+        return all(not set(before).isdisjoint(self._shown_by(need)) for need in self.needs_of(read))
 
     def _keep(self, chosen: frozenset[ReadCall]) -> None:
         if self._best is None or len(chosen) < self._best:
@@ -215,8 +215,8 @@ class SmallestReads:
         need = need._replace(of=None)
         if need not in self._sources:
             shown = [(ReadCall(stage, *key), reading) for stage, key, reading in self._until(need.stage)]
-            meant = [look for look, reading in shown if reading.shows(need.value, meant=True)]
-            self._sources[need] = meant or [look for look, reading in shown if reading.shows(need.value)]
+            meant = [read for read, reading in shown if reading.shows(need.value, meant=True)]
+            self._sources[need] = meant or [read for read, reading in shown if reading.shows(need.value)]
         return self._sources[need]
 
     def _until(self, last: int) -> Iterator[tuple[int, tuple[str, str], ShownResult]]:

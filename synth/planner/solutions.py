@@ -30,12 +30,12 @@ class Solution(NamedTuple):
 
     plan: WritePlan
     stages: list[PlanStage]
-    lookups: SmallestReads
+    reads: SmallestReads
 
     @property
     def calls(self) -> int | None:
         """Writes and reads; None where no reads show what is needed."""
-        sets = self.lookups.sets
+        sets = self.reads.sets
         return len(self.plan) + len(sets[0]) if sets else None
 
 
@@ -62,26 +62,26 @@ def solutions_of(
     *,
     orders: bool = False,
 ) -> Iterator[Solution]:
-    """Each plan with its look-ups: one order of those that make the same calls, unless all `orders` are wanted."""
+    """Each plan with its reads: one order of those that make the same calls, unless all `orders` are wanted."""
     for plan in plans.plans if orders else plans.distinct.values():
-        stages = [*_stages(problem, session, planner, plan, given)]
+        stages = [*_plan_stages(problem, session, planner, plan, given)]
         yield Solution(plan, stages, SmallestReads(problem, stages, given).find())
 
 
-def _stages(
+def _plan_stages(
     problem: PlanningProblem, session: ContractSession, planner: Planner, plan: WritePlan, given: Sequence[ShownResult]
 ) -> Iterator[PlanStage]:
     """The moments of a plan: before each of its writes, and at its end."""
     mark, shown = session.mark(), planner.first
-    looking = ReadExplorer(problem, ExpansionBudget())
+    explorer = ReadExplorer(problem, ExpansionBudget())
     minted: dict[PlannedWrite, list[str]] = {}
     results = [*given]
-    for move in plan:
-        result = session.call(move.tool, bind_minted(move, minted))
-        minted[move] = result.minted
+    for write in plan:
+        result = session.call(write.tool, bind_minted(write, minted))
+        minted[write] = result.minted
         yield PlanStage(shown, result)
         results.append(ShownResult(problem, result))
-        shown = planner.look_after(looking, move.tool, results, shown)
+        shown = planner.shown_after(explorer, write.tool, results, shown)
     yield PlanStage(shown, None)
     session.forget(mark)
 
@@ -96,14 +96,14 @@ def step_truths(
 ) -> list[StepTruth]:
     """The truth of each task that has an end state to plan for and no planted faults."""
     world = World(blueprint, database, now=now)
-    proved = {one.combination.id: one for one in validated}
-    found = []
+    proved = {validated_task.combination.id: validated_task for validated_task in validated}
+    truths = []
     for task in tasks:
         kept = proved[task.lineage.combo]
         truth = step_truth(world, kept.combination, kept.criteria, task.id, bounds) if task.noise is None else None
-        found += [truth] if truth else []
+        truths += [truth] if truth else []
     world.close()
-    return found
+    return truths
 
 
 def step_truth(
@@ -113,13 +113,13 @@ def step_truth(
     if not SCORED_KINDS[combination.kind].is_carried_out:
         return None
     problem = problem_of(world, combination, criteria)
-    steps = [_step(problem, combination, made, bounds) for made in range(len(combination.golden) + 1)]
+    steps = [_golden_step(problem, combination, place, bounds) for place in range(len(combination.golden) + 1)]
     return StepTruth(task_id=identity, steps=steps)
 
 
-def _step(problem: PlanningProblem, combination: Combination, made: int, bounds: PlannerBounds) -> GoldenStep:
+def _golden_step(problem: PlanningProblem, combination: Combination, place: int, bounds: PlannerBounds) -> GoldenStep:
     with problem.open() as session:
-        for call in combination.golden[:made]:
+        for call in combination.golden[:place]:
             session.call(call.tool, rebound(call, session.results))
         before = [result for result in session.results if result.ok]
         signing_in = sign_in(session, problem) if session.caller is None else []
@@ -127,28 +127,30 @@ def _step(problem: PlanningProblem, combination: Combination, made: int, bounds:
         planner = Planner(problem, session, bounds, given=given)
         plans = planner.search()
         solutions = solutions_of(problem, session, planner, plans, given, orders=True)
-        found = [one for one in solutions if one.calls is not None]
-    cost = min((one.calls for one in found if one.calls is not None), default=None)
+        known = [one for one in solutions if one.calls is not None]
+    cost = min((one.calls for one in known if one.calls is not None), default=None)
     if plans.status != "proved" or cost is None:
         status = "undecided" if plans.status == "proved" else plans.status
-        return GoldenStep(step=made, status=status, optimal=[], cost_to_go=None)
-    best = [one for one in found if one.calls == cost]
-    optimal = [result.call for result in signing_in] or _distinct([call for one in best for call in _next(one)])
-    return GoldenStep(step=made, status="proved", optimal=optimal, cost_to_go=cost + len(signing_in))
+        return GoldenStep(step=place, status=status, optimal=[], cost_to_go=None)
+    best = [one for one in known if one.calls == cost]
+    optimal = [result.call for result in signing_in] or _without_repeats(
+        [call for one in best for call in _first_calls(one)]
+    )
+    return GoldenStep(step=place, status="proved", optimal=optimal, cost_to_go=cost + len(signing_in))
 
 
-def _next(solution: Solution) -> Iterator[Call]:
+def _first_calls(solution: Solution) -> Iterator[Call]:
     """The calls that a solution can begin with."""
-    lookups, first = solution.lookups, solution.stages[0].write
-    for chosen in lookups.sets:
-        for look in sorted(chosen):
-            reading = solution.stages[look.stage].shown[look.tool, look.arguments]
-            if look.stage == 0 and not lookups.needs_of(look):
+    reads, first = solution.reads, solution.stages[0].write
+    for chosen in reads.sets:
+        for read in sorted(chosen):
+            reading = solution.stages[read.stage].shown[read.tool, read.arguments]
+            if read.stage == 0 and not reads.needs_of(read):
                 yield Call(tool=reading.tool, arguments=reading.arguments)
-        if first is not None and not lookups.needs_of_first():
+        if first is not None and not reads.needs_of_first():
             yield Call(tool=first.call.tool, arguments=first.call.arguments)
 
 
-def _distinct(calls: Sequence[Call]) -> list[Call]:
+def _without_repeats(calls: Sequence[Call]) -> list[Call]:
     by_text = {call.model_dump_json(): call for call in calls}
     return [by_text[text] for text in sorted(by_text)]

@@ -198,5 +198,5 @@ def _mixed_up_numbers(
         yield f"the numbers for {values} do not stand beside them as the SQL gives them"
 
 
-def _have_common(options: frozenset[Quantity], said: set[Quantity]) -> bool:
-    return bool(options & said)
+def _have_common(options: frozenset[Quantity], stated: set[Quantity]) -> bool:
+    return bool(options & stated)

@@ -184,9 +184,9 @@ def _times(variable: Variable, connection: sqlite3.Connection, now: str) -> Iter
     function = "date" if variable.dates else "datetime"
     shifts: dict[Fraction, tuple[int, str]] = {Fraction(0): (0, "day")}
     for span in sorted(variable.steps):
-        for near in (-1, 0, 1):
+        for offset in (-1, 0, 1):
             for sign in (1, -1):
-                count = sign * (int(span.number) + near)
+                count = sign * (int(span.number) + offset)
                 shifts[count * _LENGTHS[span.unit]] = (count, span.unit)
     if variable.fixed:
         shifts = {Fraction(0): (0, "day")}

@@ -226,8 +226,8 @@ def _is_aside(literal: exp.Literal) -> bool:
 
 def _shares(number: Fraction) -> set[Quantity]:
     """0.8 as `80 %`, or as `20 %` off."""
-    found = {Quantity(number, "share")}
-    return found if number.denominator == 1 else {*found, Quantity(abs(1 - number), "share")}
+    shares = {Quantity(number, "share")}
+    return shares if number.denominator == 1 else {*shares, Quantity(abs(1 - number), "share")}
 
 
 def _feeds_a_date(literal: exp.Literal) -> bool:

@@ -1,7 +1,7 @@
 """Sizes of questions: how often each step asks, and how long prompts and answers are, for a domain and a combination.
 
-`sizes.json` holds those of a finished run, for estimates of runs that have none of their own yet. It is written anew,
-from the outputs folder of a finished run, with: python -m synth.questions.sizes OUTPUTS
+`sizes.json` holds the sizes of a default run. Dry runs estimate with them if the outputs folder has no records yet. To
+measure them again on the outputs folder of a finished run: python -m synth.questions.sizes OUTPUTS
 """
 
 import argparse
@@ -24,16 +24,17 @@ FILE = "sizes.json"
 
 
 class Size(Record):
-    """Of one question; means, so they need not be whole."""
+    """The size of one question. The numbers are means, so they need not be whole."""
 
     asked: float = 0.0
-    """How often it is put."""
+    """How often it is asked."""
     prompt_chars: float = 0.0
-    """Of all its prompts together, repairs among them."""
+    """Characters of all its prompts together, those of repairs too."""
     reply_chars: float = 0.0
+    """Characters of all its replies together."""
 
     def plus(self, other: "Size") -> "Size":
-        """Both together."""
+        """The sum of both."""
         return Size(
             asked=self.asked + other.asked,
             prompt_chars=self.prompt_chars + other.prompt_chars,
@@ -41,7 +42,7 @@ class Size(Record):
         )
 
     def times(self, count: float) -> "Size":
-        """So many of it, to a thousandth."""
+        """This size `count` times, rounded to a thousandth."""
         return Size(
             asked=round(self.asked * count, 3),
             prompt_chars=round(self.prompt_chars * count, 3),
@@ -50,40 +51,45 @@ class Size(Record):
 
 
 ByQuestion = dict[str, Size]
+"""Question -> its size."""
 
 
 class StepSizes(Record):
+    """What a step asks."""
+
     domain: ByQuestion = Field(default_factory=dict)
-    """What a step asks for one domain; what it asks of all domains at once is shared out among them."""
+    """For one domain. What the step asks once for all domains is divided among them."""
     combination: ByQuestion = Field(default_factory=dict)
-    """What it asks for one combination of domains."""
+    """For one combination of domains."""
 
     def of(self, domains: float, combinations: float) -> ByQuestion:
-        """What the step asks for so many."""
+        """What the step asks for a number of domains and of combinations."""
         return together([times(self.domain, domains), times(self.combination, combinations)])
 
 
 class Sizes(Record):
+    """What each step of a run asked."""
+
     domains: int
-    """Of the run that was measured."""
+    """Domains of the run that was measured."""
     combinations: int
     steps: dict[str, StepSizes]
 
     @classmethod
     def shipped(cls) -> Self:
-        """Those of the file."""
+        """The sizes of the file."""
         return cls.model_validate_json(resources.files(__package__).joinpath(FILE).read_bytes())
 
     @classmethod
     def measured(cls, records: Sequence[ItemRecord]) -> Self:
-        """Those of a finished run."""
+        """The sizes of a finished run, from the records of its items."""
         domains = keys_of(DOMAIN_TOPICS.pattern, records)
         combinations = keys_of(DOMAIN_COMBINATIONS.pattern, records)
         steps: dict[str, StepSizes] = {}
         for step in sorted({record.step for record in records if record.askings}):
-            found = [record for record in records if record.step == step and record.state == "done"]
-            joint = together([asked_in(record) for record in found if record.key in combinations])
-            single = together([asked_in(record) for record in found if record.key not in combinations])
+            done = [record for record in records if record.step == step and record.state == "done"]
+            joint = together([asked_in(record) for record in done if record.key in combinations])
+            single = together([asked_in(record) for record in done if record.key not in combinations])
             steps[step] = StepSizes(
                 domain=times(single, 1 / max(1, len(domains))),
                 combination=times(joint, 1 / max(1, len(combinations))),
@@ -91,7 +97,10 @@ class Sizes(Record):
         return cls(domains=len(domains), combinations=len(combinations), steps=steps)
 
     def beside(self, older: "Sizes") -> "Sizes":
-        """These, and the older sizes of what this run did not ask: a run without a judge asks no `policy.decide`."""
+        """These sizes, with the older ones of questions that this run did not ask.
+
+        A run without a judge, for example, does not ask `policy.decide`.
+        """
         steps = {
             step: StepSizes(
                 domain={**before.domain, **now.domain}, combination={**before.combination, **now.combination}
@@ -103,7 +112,7 @@ class Sizes(Record):
 
 
 def keys_of(artifact: str, records: Iterable[ItemRecord]) -> set[str]:
-    """The keys that items made of an artifact."""
+    """The keys of an artifact that items wrote; `artifact` is its pattern."""
     return {output.key for record in records for output in record.outputs if output.artifact == artifact}
 
 
@@ -113,16 +122,16 @@ def asked_in(record: ItemRecord) -> ByQuestion:
 
 
 def together(parts: Sequence[ByQuestion]) -> ByQuestion:
-    """All of them, question by question, sorted."""
-    found: ByQuestion = {}
+    """The sum for each question, sorted."""
+    sums: ByQuestion = {}
     for part in parts:
         for question, size in part.items():
-            found[question] = found.get(question, Size()).plus(size)
-    return dict(sorted(found.items()))
+            sums[question] = sums.get(question, Size()).plus(size)
+    return dict(sorted(sums.items()))
 
 
 def times(sizes: ByQuestion, count: float) -> ByQuestion:
-    """So many of them."""
+    """Each size `count` times; empty for none."""
     return {question: size.times(count) for question, size in sizes.items()} if count else {}
 
 

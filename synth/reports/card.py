@@ -89,16 +89,18 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
     yield from _section("Difficulty", sections.difficulty(tasks) if tasks else [])
     yield from _section("What was proved", sections.gates(tasks, gate_rates(dataset.store.root)))
     yield from _section("Shortest solutions", sections.planner(tasks))
-    found = _diversity(dataset)
-    yield from _section("Coverage", sections.coverage(found))
-    yield from _section("Rules", sections.rules({world: read_rules(dataset.store, world) for world in found.worlds}))
+    diversity = _diversity(dataset)
+    yield from _section("Coverage", sections.coverage(diversity))
+    yield from _section(
+        "Rules", sections.rules({world: read_rules(dataset.store, world) for world in diversity.worlds})
+    )
     yield from _section("Sentences of rules", _sentences(dataset))
-    yield from _section("Wording", sections.diversity(found))
+    yield from _section("Wording", sections.diversity(diversity))
     summary = _evaluated(dataset)
     yield from _section("Floors", sections.floors(summary))
     yield from _section("Simulated users", sections.users(summary))
     yield from _section("Scripted agents", _ladder(dataset))
-    yield from _section("Splits", _splits(dataset, tasks, found.holdout_domains))
+    yield from _section("Splits", _splits(dataset, tasks, diversity.holdout_domains))
     yield from _section("How it was made", _made(dataset))
     yield from _section("Known limits", [*(f"- {limit}" for limit in LIMITS), ""])
     yield from _section("Licence", [f"{text(license)}, as the configuration of the run says (`card.license`).", ""])
@@ -166,10 +168,10 @@ def _evaluated(dataset: Dataset) -> list[AgentSummary]:
     path = "evaluation/summary.json"
     try:
         content = dataset.store.read(path) if dataset.store.exists(path) else b""
-        found = EvaluationSummary.model_validate_json(content) if content else None
+        summary = EvaluationSummary.model_validate_json(content) if content else None
     except (ArtifactError, ValueError):
         return []
-    return found.by_agent if found is not None and found.dataset == dataset.digest else []
+    return summary.by_agent if summary is not None and summary.dataset == dataset.digest else []
 
 
 def _sentences(dataset: Dataset) -> list[str]:
@@ -183,8 +185,8 @@ def _sentences(dataset: Dataset) -> list[str]:
 
 
 def _ladder(dataset: Dataset) -> list[str]:
-    found = read_ladder(dataset.store, f"evaluation/{LADDER}")
-    return sections.ladder(found) if found is not None and found.dataset == dataset.digest else []
+    ladder = read_ladder(dataset.store, f"evaluation/{LADDER}")
+    return sections.ladder(ladder) if ladder is not None and ladder.dataset == dataset.digest else []
 
 
 def _made(dataset: Dataset) -> list[str]:

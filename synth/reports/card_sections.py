@@ -99,16 +99,16 @@ def difficulty(tasks: Sequence[Task]) -> list[str]:
 
 
 def _spread(name: str, tasks: Sequence[Task]) -> tuple[object, ...]:
-    found = [value for task in tasks if isinstance(value := getattr(task.difficulty, name), int)]
+    values = [value for task in tasks if isinstance(value := getattr(task.difficulty, name), int)]
     label = {
         "calls": "golden calls",
         "facts": "facts that the user knows",
         "shortest": "calls of the shortest solution",
     }
-    return (label.get(name, name), len(found), min(found), f"{median(found):g}", max(found)) if found else ()
+    return (label.get(name, name), len(values), min(values), f"{median(values):g}", max(values)) if values else ()
 
 
-def gates(tasks: Sequence[Task], found: GateRates) -> list[str]:
+def gates(tasks: Sequence[Task], rates: GateRates) -> list[str]:
     """What was proved of every task, and how often the checks are wrong."""
     arguments = [_whole(task.gates.grounded, "arguments") for task in tasks]
     grounded = [_whole(task.gates.grounded, "grounded") for task in tasks]
@@ -117,12 +117,12 @@ def gates(tasks: Sequence[Task], found: GateRates) -> list[str]:
         ("golden calls replay, twice the same", share(passing, len(tasks))),
         ("doing nothing passes", share(sum(map(_passes_idle, tasks)), len(tasks))),
         ("arguments with a source on record", share(sum(grounded), sum(arguments))),
-        ("wrong trajectories, all failed", f"{found.mutants:,} (at least {found.fewest_mutants} a task)"),
-        ("right ones, all passed", f"{found.equivalents:,} (at least {found.fewest_equivalents} a task)"),
-        ("false pass, tasks dropped for it", _rate(found.false_pass)),
-        ("false fail, tasks dropped for it", _rate(found.false_fail)),
-        ("false pass, second set", _rate(found.second_false_pass)),
-        ("false fail, second set", _rate(found.second_false_fail)),
+        ("wrong trajectories, all failed", f"{rates.mutants:,} (at least {rates.fewest_mutants} a task)"),
+        ("right ones, all passed", f"{rates.equivalents:,} (at least {rates.fewest_equivalents} a task)"),
+        ("false pass, tasks dropped for it", _rate(rates.false_pass)),
+        ("false fail, tasks dropped for it", _rate(rates.false_fail)),
+        ("false pass, second set", _rate(rates.second_false_pass)),
+        ("false fail, second set", _rate(rates.second_false_fail)),
     ]
     proofs = [(name, gate.proves) for name, gate in GATES.items()]
     return [*table(("gate", "what each task had to show"), proofs), *table(("figure", "value"), rows), GATES_LEGEND, ""]
@@ -147,15 +147,15 @@ def planner(tasks: Sequence[Task]) -> list[str]:
     return table(("search without the golden calls", "what it found", "tasks"), rows)
 
 
-def coverage(found: Diversity) -> list[str]:
+def coverage(report: Diversity) -> list[str]:
     """What of the contracts the tasks reach, by world."""
     names = ("tools", "rules", "effects", "pairs", "values")
-    rows = [(world, *(_reach(getattr(one.coverage, name)) for name in names)) for world, one in found.worlds.items()]
+    rows = [(world, *(_reach(getattr(one.coverage, name)) for name in names)) for world, one in report.worlds.items()]
     lines = table(("world", "tools", "rules", "effects", "pairs of tools", "values of enums"), rows)
     return [*lines, COVERAGE_LEGEND, ""] if lines else []
 
 
-def rules(found: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
+def rules(coverage_of: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
     """How many rules tasks keep and would break, and of how many others it is said why not, by world."""
     rows = [
         (
@@ -165,7 +165,7 @@ def rules(found: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
             sum(rule.broken > 0 for rule in one),
             sum(rule.why is not None for rule in one),
         )
-        for world, one in found.items()
+        for world, one in coverage_of.items()
         if one is not None
     ]
     lines = table(("world", "rules", "kept by a task", "broken by a request", "a reason why not both"), rows)
@@ -180,9 +180,9 @@ def sentences(verdicts: Mapping[str, int]) -> list[str]:
     return [*table(("the judge and the SQL", "cases"), rows), JUDGED_LEGEND, ""]
 
 
-def floors(found: Sequence[AgentSummary]) -> list[str]:
+def floors(agents: Sequence[AgentSummary]) -> list[str]:
     """What is had for nothing, over the tasks of the agent with the most of them."""
-    most = max(found, key=lambda one: one.overall.tasks, default=None)
+    most = max(agents, key=lambda one: one.overall.tasks, default=None)
     if most is None or most.overall.floors.nothing is None:
         return []
     nothing, chance = percent(most.overall.floors.nothing), percent(most.overall.floors.random)
@@ -192,7 +192,7 @@ def floors(found: Sequence[AgentSummary]) -> list[str]:
     ]
 
 
-def users(found: Sequence[AgentSummary]) -> list[str]:
+def users(agents: Sequence[AgentSummary]) -> list[str]:
     """What the simulated users did wrong, by agent and user."""
     rows = [
         (
@@ -202,21 +202,21 @@ def users(found: Sequence[AgentSummary]) -> list[str]:
             share(one.simulated_user.lost, one.trajectories),
             share(one.simulated_user.left, one.simulated_user.checked),
         )
-        for one in found
+        for one in agents
     ]
     lines = table(("agent", "user", "conversations", "lost to the user", "left"), rows)
     return [*lines, USERS_LEGEND, ""] if lines else []
 
 
-def _reach(found: CoverageCount) -> str:
-    return f"{found.reached} of {found.all}"
+def _reach(count: CoverageCount) -> str:
+    return f"{count.reached} of {count.all}"
 
 
-def diversity(found: Diversity) -> list[str]:
+def diversity(report: Diversity) -> list[str]:
     """How much the words differ."""
-    wording, removed = found.wording, found.duplicates
+    wording, removed = report.wording, report.duplicates
     rows: list[tuple[str, object]] = [
-        ("different kinds with their sequences of calls, counted by world", found.structures),
+        ("different kinds with their sequences of calls, counted by world", report.structures),
         (
             "different words, pairs, triples, of all (higher: more varied)",
             _three(wording.distinct_1, wording.distinct_2, wording.distinct_3),
@@ -242,35 +242,36 @@ def _decimal(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def ladder(found: Ladder) -> list[str]:
+def ladder(results: Ladder) -> list[str]:
     """How far the scripted agents get."""
-    kinds = [kind for kind in KINDS if any(kind in rung.by_kind for rung in found.rungs)]
+    kinds = [kind for kind in KINDS if any(kind in rung.by_kind for rung in results.rungs)]
     named = [
-        f"{kind} ({max(rung.by_kind[kind].tasks for rung in found.rungs if kind in rung.by_kind):,})" for kind in kinds
+        f"{kind} ({max(rung.by_kind[kind].tasks for rung in results.rungs if kind in rung.by_kind):,})"
+        for kind in kinds
     ]
     rows = [
         (rung.agent, _passed(rung.overall), *(_passed(rung.by_kind.get(kind)) for kind in kinds))
-        for rung in found.rungs
+        for rung in results.rungs
     ]
     return [
         *table(("agent", "all", *named), rows),
-        f"One conversation each in {found.tasks:,} tasks{_sampled(found)}. {_order(found)}",
+        f"One conversation each in {results.tasks:,} tasks{_sampled(results)}. {_order(results)}",
         AGENTS_LEGEND,
         "",
     ]
 
 
-def _sampled(found: Ladder) -> str:
-    return "" if found.sample is None else f", at most {found.sample} of each world"
+def _sampled(ladder: Ladder) -> str:
+    return "" if ladder.sample is None else f", at most {ladder.sample} of each world"
 
 
 def _passed(step: PassCount | None) -> str:
     return "-" if step is None else share(step.passed, step.tasks)
 
 
-def _order(found: Ladder) -> str:
-    if found.wrong:
-        return "Not as it must be: " + "; ".join(map(text, found.wrong)) + "."
+def _order(ladder: Ladder) -> str:
+    if ladder.wrong:
+        return "Not as it must be: " + "; ".join(map(text, ladder.wrong)) + "."
     return (
         "Who knows more gets further: nothing, random, oracle; and whoever is careless or heeds no rule falls behind."
     )

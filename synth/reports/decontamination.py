@@ -125,10 +125,10 @@ def _parsed(text: str) -> Json:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        found: Json = json.loads(text)
+        parsed: Json = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, (dict, list)) else None
+    return parsed if isinstance(parsed, (dict, list)) else None
 
 
 def _schema(value: dict[str, Json]) -> BenchmarkTool | None:
@@ -186,16 +186,16 @@ class BenchmarkComparison:
             self._known_emails.update(_emails(_told(task)))
         self._words = {name: parts_of(schema) for name, schema in self.tools.items()}
 
-    def add(self, file: str, found: Iterable[BenchmarkItem]) -> None:
+    def add(self, file: str, items: Iterable[BenchmarkItem]) -> None:
         """Look at all that is in a file."""
         texts = tools = 0
-        for one in found:
-            if isinstance(one, BenchmarkTool):
+        for item in items:
+            if isinstance(item, BenchmarkTool):
                 tools += 1
-                self._tool(one)
+                self._tool(item)
             else:
                 texts += 1
-                self._text(file, one)
+                self._text(file, item)
         self._files[file] = BenchmarkFile(texts=texts, tools=tools)
 
     def result(self) -> Decontamination:
@@ -249,4 +249,4 @@ def _told(task: Task) -> Iterator[str]:
 
 
 def _emails(texts: Iterable[str]) -> set[str]:
-    return {found.casefold() for text in texts if "@" in text for found in _EMAIL.findall(text)}
+    return {address.casefold() for text in texts if "@" in text for address in _EMAIL.findall(text)}

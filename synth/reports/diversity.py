@@ -55,8 +55,8 @@ def wording_of(tasks: Sequence[Task], seed: str = "wording") -> WordingDiversity
 
 def distinct(texts: Iterable[Sequence[str]], order: int) -> float | None:
     """Share of different n-grams; None where there are none."""
-    found = [gram for words in texts for gram in _grams(words, order)]
-    return round(len(set(found)) / len(found), 4) if found else None
+    grams = [gram for words in texts for gram in _grams(words, order)]
+    return round(len(set(grams)) / len(grams), 4) if grams else None
 
 
 def self_bleu(texts: Sequence[Sequence[str]]) -> float | None:
@@ -100,8 +100,8 @@ def _values(task: Task) -> set[str]:
 
 
 def _different(skeletons: Sequence[Sequence[str]]) -> float | None:
-    found = [skeleton for sentences in skeletons for skeleton in sentences]
-    return len(set(found)) / len(found) if found else None
+    every = [skeleton for sentences in skeletons for skeleton in sentences]
+    return len(set(every)) / len(every) if every else None
 
 
 def _sample(size: int, seed: str) -> list[int]:
@@ -117,12 +117,12 @@ Highest = dict[tuple[str, ...], tuple[int, int, int]]
 
 
 def _highest(counts: Sequence["Counter[tuple[str, ...]]"]) -> Highest:
-    found: Highest = {}
+    highest: Highest = {}
     for place, own in enumerate(counts):
         for gram, n in own.items():
-            most, where, second = found.get(gram, (0, -1, 0))
-            found[gram] = (n, place, most) if n > most else (most, where, max(second, n))
-    return found
+            most, where, second = highest.get(gram, (0, -1, 0))
+            highest[gram] = (n, place, most) if n > most else (most, where, max(second, n))
+    return highest
 
 
 def _elsewhere(highest: tuple[int, int, int], place: int) -> int:
@@ -140,7 +140,7 @@ def coverage_of(blueprint: Blueprint, tasks: Sequence[Task]) -> ContractCoverage
     tools = {tool.name: tool for tool in blueprint.tools}
     rows = [[call.tool for call in task.golden if call.tool in tools] for task in tasks]
     calls = [call for task in tasks for call in (*task.golden, *([task.criteria.asked] if task.criteria.asked else []))]
-    made = {name for row in rows for name in row}
+    called = {name for row in rows for name in row}
     forbidden = {ban.rule for task in tasks for ban in task.criteria.must_not}
     rules = {guard.rule for tool in tools.values() for guard in tool.guards}
     enums = {
@@ -158,19 +158,19 @@ def coverage_of(blueprint: Blueprint, tasks: Sequence[Task]) -> ContractCoverage
     pairs = {pair for row in rows for pair in pairwise(row)}
     return ContractCoverage(
         tools=_covered(tools, {call.tool for call in calls}),
-        rules=_covered(rules, {guard.rule for name in made for guard in tools[name].guards} | forbidden),
+        rules=_covered(rules, {guard.rule for name in called for guard in tools[name].guards} | forbidden),
         effects=_covered(
             {effect.rule for tool in tools.values() for effect in tool.effects},
-            {effect.rule for name in made for effect in tools[name].effects},
+            {effect.rule for name in called for effect in tools[name].effects},
         ),
         pairs=CoverageCount(reached=len(pairs), all=len(tools) ** 2),
         values=_covered({f"{tool}.{name}={value}" for (tool, name), enum in enums.items() for value in enum}, given),
     )
 
 
-def combined_reach(found: Iterable[ContractCoverage]) -> ContractCoverage:
+def combined_reach(parts: Iterable[ContractCoverage]) -> ContractCoverage:
     """The coverage of several worlds, as sums; what is missing is told by each of them."""
-    every = list(found)
+    every = list(parts)
     return ContractCoverage(
         tools=_coverage_sum(one.tools for one in every),
         rules=_coverage_sum(one.rules for one in every),
@@ -234,10 +234,10 @@ def _splits(tasks: Sequence[Task]) -> dict[Split, int]:
     return {split: counts[split] for split in reversed(STRICTEST_FIRST)}
 
 
-def _diversity_sum(found: Sequence[DuplicateCounts]) -> DuplicateCounts:
+def _diversity_sum(counts: Sequence[DuplicateCounts]) -> DuplicateCounts:
     return DuplicateCounts(
-        tasks=sum(one.tasks for one in found),
-        exact=sum(one.exact for one in found),
-        near=sum(one.near for one in found),
-        across=sum(one.across for one in found),
+        tasks=sum(one.tasks for one in counts),
+        exact=sum(one.exact for one in counts),
+        near=sum(one.near for one in counts),
+        across=sum(one.across for one in counts),
     )

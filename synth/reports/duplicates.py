@@ -37,32 +37,32 @@ def overlaps(
     `families`: template -> the family it belongs to, by default itself. `holdouts`: domains that are all for testing.
     """
     places: dict[tuple[Axis, str], dict[Split, str]] = defaultdict(dict)
-    found: dict[Axis, list[str]] = {axis: [] for axis in AXES}
+    lines: dict[Axis, list[str]] = {axis: [] for axis in AXES}
     for task in sorted(tasks, key=lambda one: one.id):
         for axis, key in keys_of(task, families or {}):
             places[axis, key].setdefault(task.split, task.id)
         for domain in sorted({*holdouts} & {*task.domains}):
             if task.split != "test":
-                found["domain"].append(f"{task.id} is of {domain!r}, which is held out, and in {task.split}")
+                lines["domain"].append(f"{task.id} is of {domain!r}, which is held out, and in {task.split}")
     for (axis, key), seen in places.items():
         if len(seen) > 1:
             where = ", ".join(f"{seen[split]} in {split}" for split in STRICTEST_FIRST if split in seen)
-            found[axis].append(f"{key[:120]}: {where}")
-    return found
+            lines[axis].append(f"{key[:120]}: {where}")
+    return lines
 
 
 def split_faults(
     tasks: Sequence[Task], families: Mapping[str, str] | None = None, holdouts: Collection[str] = ()
 ) -> list[str]:
     """What is wrong with the splits of a dataset's tasks, a line each."""
-    found = [
+    faults = [
         f"the same {axis} is in two splits: {line}" if axis != "domain" else line
         for axis, lines in overlaps(tasks, families, holdouts).items()
         for line in lines
     ]
     undecided = [task for task in tasks if task.split == "test" and is_undecided(task)]
     return [
-        *found,
+        *faults,
         *(f"{task.id}: whether its outcome is unique is undecided, and it is in test" for task in undecided),
     ]
 
@@ -97,8 +97,8 @@ def instance_of(task: Task) -> str:
     told: list[Json] = [[fact.noun, fact.values] for fact in task.criteria.communicate]
     if not told and not any(call.arguments for call in calls if call.tool not in SESSION_TOOLS):
         return ""
-    made: list[Json] = [[call.tool, call.arguments] for call in calls if call.fault is None]
-    return json.dumps([task.kind, made, told], sort_keys=True)
+    made_calls: list[Json] = [[call.tool, call.arguments] for call in calls if call.fault is None]
+    return json.dumps([task.kind, made_calls, told], sort_keys=True)
 
 
 NEAR = 0.85
@@ -150,8 +150,8 @@ def without_duplicates(tasks: Sequence[Task], families: Mapping[str, str]) -> De
         seen.add(structure_of(task))
         places.update((key, task.split) for key in keys if key not in places)
     counts = {name: sum(repeat == name for _, repeat in removed) for name in REASONS}
-    found = DuplicateCounts(tasks=len(tasks), exact=counts["exact"], near=counts["near"], across=counts["across"])
-    return Deduplicated(sorted(kept.values(), key=lambda task: task.id), removed, found)
+    duplicates = DuplicateCounts(tasks=len(tasks), exact=counts["exact"], near=counts["near"], across=counts["across"])
+    return Deduplicated(sorted(kept.values(), key=lambda task: task.id), removed, duplicates)
 
 
 def structure_of(task: Task) -> str:
@@ -166,15 +166,15 @@ def near_duplicates(tasks: Sequence[Task]) -> dict[str, list[str]]:
     alike: dict[tuple[str, ...], list[Task]] = defaultdict(list)
     for task in tasks:
         alike[task.world, task.kind, *(call.tool for call in task.golden)].append(task)
-    found: dict[str, list[str]] = defaultdict(list)
+    repeats: dict[str, list[str]] = defaultdict(list)
     for group in alike.values():
         words = {task.id: shingles(text_of(task)) for task in group}
         place = {task.id: number for number, task in enumerate(group)}
         for one, other in sorted(_candidates(words)):
             first, second = sorted((one, other), key=lambda name: place[name])
             if jaccard(words[first], words[second]) >= NEAR:
-                found[second].append(first)
-    return dict(found)
+                repeats[second].append(first)
+    return dict(repeats)
 
 
 def words_of(text: str) -> list[str]:
@@ -198,15 +198,15 @@ def _candidates(words: Mapping[str, frozenset[str]]) -> set[tuple[str, str]]:
     """Pairs that agree in one band of their MinHashes; of few messages, all pairs."""
     if len(words) <= MANY:
         return set(combinations(sorted(words), 2))
-    found: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     buckets: dict[tuple[int, ...], list[str]] = defaultdict(list)
     for name, runs in sorted(words.items()):
         signature = _signature(runs)
         for band in range(BANDS):
             buckets[band, *signature[band * ROWS : (band + 1) * ROWS]].append(name)
     for names in buckets.values():
-        found.update(combinations(names, 2))
-    return found
+        pairs.update(combinations(names, 2))
+    return pairs
 
 
 def _signature(runs: Iterable[str]) -> list[int]:
@@ -228,10 +228,10 @@ def read_templates(store: Store, world: str) -> dict[str, TaskTemplate]:
     """The templates of a world by id; none where they cannot be read."""
     path = f"task_templates/{world}.json"
     try:
-        found = _TEMPLATES.validate_json(store.read(path)) if store.exists(path) else []
+        templates = _TEMPLATES.validate_json(store.read(path)) if store.exists(path) else []
     except (ArtifactError, ValidationError):
         return {}
-    return {template.id: template for template in found}
+    return {template.id: template for template in templates}
 
 
 def families_in(dataset: Dataset) -> dict[str, str]:

@@ -87,20 +87,20 @@ def rate_of(wrong: int, tried: int) -> GateRate:
 
 def _sorts(figures: Iterable[dict[str, Json]]) -> dict[str, int]:
     """How many there are of each sort, over all tasks."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for gate in figures:
         sorts = gate.get("sorts")
         for name, count in sorts.items() if isinstance(sorts, dict) else ():
-            found[name] += count if isinstance(count, int) else 0
-    return dict(sorted(found.items()))
+            counts[name] += count if isinstance(count, int) else 0
+    return dict(sorted(counts.items()))
 
 
 def _dropped(store: Store) -> Counter[str]:
     """Tasks that fell at these two gates, by reason, as the run's record has it."""
-    found: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
     for item in Manifest(store).items() if store.exists(MANIFEST) else ():
-        found.update({reason: item.rejected.get(reason, 0) for reason in (MUTANT_PASSES, EQUIVALENT_FAILS)})
-    return found
+        dropped.update({reason: item.rejected.get(reason, 0) for reason in (MUTANT_PASSES, EQUIVALENT_FAILS)})
+    return dropped
 
 
 def _second(dataset: Dataset) -> HeldOutReport | None:
@@ -108,17 +108,17 @@ def _second(dataset: Dataset) -> HeldOutReport | None:
     if not dataset.store.exists(HELD_OUT):
         return None
     try:
-        found = HeldOutReport.model_validate_json(dataset.store.read(HELD_OUT))
+        report = HeldOutReport.model_validate_json(dataset.store.read(HELD_OUT))
     except ValidationError as error:
         raise ArtifactError(f"{HELD_OUT!r} is damaged: {first_fault(error)}") from error
-    return found if found.dataset == dataset.digest else None
+    return report if report.dataset == dataset.digest else None
 
 
 def _rate_of(sorts: dict[str, VariantCount]) -> GateRate:
-    made = sum(sort.made for sort in sorts.values())
-    return rate_of(made - sum(sort.right for sort in sorts.values()), made)
+    tried = sum(sort.made for sort in sorts.values())
+    return rate_of(tried - sum(sort.right for sort in sorts.values()), tried)
 
 
 def _made(figures: dict[str, Json]) -> int:
-    made = figures.get("made")
-    return made if isinstance(made, int) else 0
+    count = figures.get("made")
+    return count if isinstance(count, int) else 0

@@ -55,12 +55,12 @@ def rules_covered(
 ) -> list[RuleCoverage]:
     """Every rule of a world's policy, in the order of its tools. `lacking`: templates of which no task came."""
     rules = _rules(world.blueprint)
-    done = exercised(world, tasks)
+    exercise = exercised(world, tasks)
     reasons = {one.template: one.reason for one in lacking}
-    found = []
+    coverage = []
     for number, rule in rules.items():
-        kept, broken = [*done.kept[number]], [*done.broken[number]]
-        found.append(
+        kept, broken = [*exercise.kept[number]], [*exercise.broken[number]]
+        coverage.append(
             RuleCoverage(
                 rule=number,
                 says=rule.says,
@@ -70,10 +70,10 @@ def rules_covered(
                 kept_by=kept[:EXAMPLES],
                 broken=len(broken),
                 broken_by=broken[:EXAMPLES],
-                why="; ".join(_missing(world.blueprint, number, rule, done, templates, reasons)) or None,
+                why="; ".join(_missing(world.blueprint, number, rule, exercise, templates, reasons)) or None,
             )
         )
-    return found
+    return coverage
 
 
 def rules_of(
@@ -103,41 +103,41 @@ def read_rules(store: Store, world: str) -> list[RuleCoverage] | None:
 
 def coverage_faults(world: World, tasks: Sequence[Task], recorded: Sequence[RuleCoverage]) -> list[str]:
     """What is wrong with the coverage on record: figures that the tasks do not show, gaps without a reason."""
-    shown = {one.rule: one for one in rules_covered(world, tasks)}
-    held = {one.rule: one for one in recorded}
-    found = [f"rule {rule} is not on record" for rule in shown if rule not in held]
-    for rule, one in held.items():
+    shown = {rule_record.rule: rule_record for rule_record in rules_covered(world, tasks)}
+    on_record = {rule_record.rule: rule_record for rule_record in recorded}
+    faults = [f"rule {rule} is not on record" for rule in shown if rule not in on_record]
+    for rule, rule_record in on_record.items():
         if rule not in shown:
-            found.append(f"there is no rule {rule}")
-        elif one.model_dump(exclude={"why"}) != shown[rule].model_dump(exclude={"why"}):
-            found.append(f"rule {rule} is not kept and broken by the tasks on record")
-        elif not (one.kept and one.broken) and not one.why:
-            found.append(f"rule {rule} is not exercised, and nothing says why")
-    return found
+            faults.append(f"there is no rule {rule}")
+        elif rule_record.model_dump(exclude={"why"}) != shown[rule].model_dump(exclude={"why"}):
+            faults.append(f"rule {rule} is not kept and broken by the tasks on record")
+        elif not (rule_record.kept and rule_record.broken) and not rule_record.why:
+            faults.append(f"rule {rule} is not exercised, and nothing says why")
+    return faults
 
 
 def exercised(world: World, tasks: Sequence[Task]) -> RuleExercise:
     """Which tasks keep and break which rules."""
-    found = RuleExercise()
+    exercise = RuleExercise()
     for task in tasks:
         for rule in _broken_by(task):
-            found.broken[rule][task.id] = None
+            exercise.broken[rule][task.id] = None
         for result in replay(world, task).results if KINDS[task.kind].is_carried_out else ():
             if result.ok and result.call.tool not in SESSION_TOOLS:
-                found.called.add(result.call.tool)
+                exercise.called.add(result.call.tool)
                 for rule in _kept_in(world.blueprint.tool(result.call.tool), result):
-                    found.kept[rule][task.id] = None
-    return found
+                    exercise.kept[rule][task.id] = None
+    return exercise
 
 
 def _rules(blueprint: Blueprint) -> dict[str, _Rule]:
-    found: dict[str, _Rule] = {}
+    rules: dict[str, _Rule] = {}
     for tool in blueprint.tools:
         for guard in tool.guards:
-            found.setdefault(guard.rule, _Rule(guard.says, guard.enforced_by, [])).tools.append(tool)
+            rules.setdefault(guard.rule, _Rule(guard.says, guard.enforced_by, [])).tools.append(tool)
         for effect in tool.effects:
-            found.setdefault(effect.rule, _Rule(effect.says, "effect", [])).tools.append(tool)
-    return found
+            rules.setdefault(effect.rule, _Rule(effect.says, "effect", [])).tools.append(tool)
+    return rules
 
 
 def _kept_in(tool: Tool, result: CallResult) -> Iterator[str]:
@@ -151,14 +151,14 @@ def _kept_in(tool: Tool, result: CallResult) -> Iterator[str]:
 
 def _broken_by(task: Task) -> set[str]:
     """Rules that the request of a task comes to break, or that a golden call is there to keep."""
-    found = {one.rule for one in task.criteria.must_not}
+    rules = {one.rule for one in task.criteria.must_not}
     demanded, crossings = task.gates.interlock.get("demanded"), task.gates.interlock.get("crossings")
     if isinstance(demanded, dict):
-        found |= {rule for rule, calls in demanded.items() if calls}
+        rules |= {rule for rule, calls in demanded.items() if calls}
     for crossing in crossings if isinstance(crossings, list) else ():
         if isinstance(crossing, dict) and isinstance(crossing.get("rule"), str):
-            found.add(str(crossing["rule"]))
-    return found
+            rules.add(str(crossing["rule"]))
+    return rules
 
 
 def _missing(

@@ -63,5 +63,5 @@ async def write_diversity(ctx: Context[P], keys: list[str]) -> None:
     }
     tasks = {key: ctx.read(QUERIES, key) for key in keys}
     removed = {key: ctx.read(DUPLICATES, key) for key in keys}
-    found = await ctx.offload(diversity_of, tasks, contracts, removed, ctx.splits.holdout_domains)
-    ctx.write(DIVERSITY, "diversity", found)
+    report = await ctx.offload(diversity_of, tasks, contracts, removed, ctx.splits.holdout_domains)
+    ctx.write(DIVERSITY, "diversity", report)

@@ -124,8 +124,8 @@ class ArgumentSearch:
             order.append((names, kept))
             pending = [guard for guard in pending if guard not in own]
         order.sort(key=lambda entry: len(entry[1]))
-        for found in self._bind(order, pending, bound, budget):
-            yield {name: found[name] for name in known if found[name] is not None}
+        for complete in self._bind(order, pending, bound, budget):
+            yield {name: complete[name] for name in known if complete[name] is not None}
 
     def _joint_values(
         self, names: ParameterNames, desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]
@@ -158,12 +158,12 @@ class ArgumentSearch:
             self.random.shuffle(group)
         if self.soon and slot.parameter.refers_to:
             groups = [self._by_nearness(slot.parameter.refers_to, group) for group in groups]
-        found = list(dict.fromkeys(value for group in groups for value in group))
+        values = list(dict.fromkeys(value for group in groups for value in group))
         if slot.parameter.required:
-            return found
+            return values
         # NULL counts too where it is all that a guard agrees with.
         without = self._meeting_values(name, [None], desired, bound, budget)
-        return [*found, *without] if self.random.random() < self.optional else [*without, *found]
+        return [*values, *without] if self.random.random() < self.optional else [*without, *values]
 
     def _rows(
         self, slot: Slot, desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]

@@ -34,9 +34,9 @@ class LookupArgument:
     """The value of one argument of a look-up: said by the user, or found by another look-up."""
 
     value: Json
-    found: "RowLookup | None" = None
+    lookup: "RowLookup | None" = None
     column: str | None = None
-    """The column of the row found that holds the value; None: the key that was looked for."""
+    """The column of the row looked up that holds the value; None: the key that was looked for."""
     source: str = ""
     """The grounding in an earlier call that gave the value; empty: none did."""
     row: "RowLookup | None" = None
@@ -123,9 +123,9 @@ class LookupFinder:
             depth: How many look-ups may depend on each other in a row.
         """
         for source in sorted(sources, key=lambda source: self._cost(source)):
-            found = self._look_up_by(source, reference, key, depth)
-            if found:
-                return found
+            lookup = self._look_up_by(source, reference, key, depth)
+            if lookup:
+                return lookup
         return None
 
     def _cost(self, source: RowSource) -> tuple[int, str]:
@@ -141,11 +141,11 @@ class LookupFinder:
                 earlier = [one.row for one in self.spoken if one.read == tool.name and one.key != key]
                 is_free = depth == DEPTH and self._is_free(reference, key)
                 days = self._days(tool, columns, row, is_free)
-                said = distinguishing_columns([row, *others, *earlier], 0, columns, self.random, days)
-                if said is not None:
+                words = distinguishing_columns([row, *others, *earlier], 0, columns, self.random, days)
+                if words is not None:
                     entity = reference.partition(".")[0]
                     place = next(number for number, one in enumerate(rows) if one.get(source.column) == key)
-                    return RowLookup(tool.name, source.column, key, arguments, said, place, row, entity)
+                    return RowLookup(tool.name, source.column, key, arguments, words, place, row, entity)
         return None
 
     def shown(
@@ -227,18 +227,18 @@ class LookupFinder:
 
     def _farther_values(self, reference: str, key: Json, columns: Sequence[tuple[str, str]]) -> list[Value]:
         """Values of some columns, as (table, name), in the rows that a row refers to, the nearest first."""
-        found: list[Value] = []
+        values: list[Value] = []
         ahead = [(reference, key)]
         for _ in range(HOPS):
             further: list[tuple[str, Json]] = []
             for entity, attribute, one in ((*self.blueprint.target(to), one) for to, one in ahead):
                 row = self._table_row(entity.table, attribute.name, one)
-                found += [row[name] for table, name in columns if table == entity.table and row.get(name) is not None]
+                values += [row[name] for table, name in columns if table == entity.table and row.get(name) is not None]
                 further += [
                     (column.references, row.get(column.name)) for column in entity.attributes if column.references
                 ]
             ahead = further
-        return found
+        return values
 
     def _referred_rows(self, tool: Tool, parameter: Parameter, row: Row, depth: int) -> list[LookupArgument]:
         reference = parameter.refers_to or ""
@@ -250,8 +250,8 @@ class LookupFinder:
         sources = self.template.lookups.get(tool.name, {}).get(parameter.name, [])
         if key is None or depth <= 1 or entity == self.blueprint.role(tool.name).own:
             return []
-        found = self.find(reference, key, sources, depth - 1)
-        return [LookupArgument(key, found)] if found else []
+        own = self.find(reference, key, sources, depth - 1)
+        return [LookupArgument(key, own)] if own else []
 
     def _is_same_domain(self, tool: Tool) -> bool:
         """Whether a read is of the domain of the present call."""
@@ -266,16 +266,16 @@ class LookupFinder:
     def _row(self, reference: str, key: Json) -> Row:
         """The row with a key, with columns of rows that it refers to; its own win. All stand as `table.column` too."""
         entity, attribute = self.blueprint.target(reference)
-        found = self._table_row(entity.table, attribute.name, key)
+        own = self._table_row(entity.table, attribute.name, key)
         merged: Row = {}
-        placed: Row = {f"{entity.table}.{name}": value for name, value in found.items()}
+        placed: Row = {f"{entity.table}.{name}": value for name, value in own.items()}
         for column in entity.attributes:
-            if column.references and found.get(column.name) is not None:
+            if column.references and own.get(column.name) is not None:
                 parent, parent_key = self.blueprint.target(column.references)
-                row = self._table_row(parent.table, parent_key.name, found[column.name])
+                row = self._table_row(parent.table, parent_key.name, own[column.name])
                 merged |= row
                 placed |= {f"{parent.table}.{name}": value for name, value in row.items()}
-        return merged | found | placed
+        return merged | own | placed
 
     def _table_row(self, table: str, column: str, key: Json) -> Row:
         if not isinstance(key, str):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
@@ -140,33 +140,46 @@ def ambiguous_reads(
         Read -> a complaint for its author, with other columns that would help. Columns that hold ids are not proposed.
     """
     world = World(blueprint, database, now=now)
-    found = {}
+    complaints = {}
     with world.session() as session:
         callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
         for name, columns in referred_by.items():
             random = Random(f"{seed}/{name}")
-            read = blueprint.tool(name)
-            others = [column for column in columns_without_ids(blueprint, read) if column not in columns]
-            rows, alike, helpful = 0, 0, Counter[str]()
             persons = random.sample(callers, min(PERSONS, len(callers)))
-            for person in persons:
-                session.caller = person
-                for listed in listed_rows(session, read, random):
-                    rows += len(listed)
-                    for place in range(len(listed)):
-                        if distinguishing_columns(listed, place, columns, random) is None:
-                            said = distinguishing_columns(listed, place, [*columns, *others], random)
-                            alike += said is not None
-                            helpful.update(column for column in said or () if column not in columns)
-            if rows and alike >= AMBIGUOUS_SHARE * rows:
-                said_now = ", ".join(columns) or "nothing"
-                others_shown = ", ".join(column for column, _ in helpful.most_common(MOST_PROPOSED))
-                found[name] = (
-                    f"{name}: of the {rows} rows in {len(persons)} persons' lists together, {alike} cannot be told "
-                    f"apart from others of the same list by {said_now}; add what people would say of a row, such as "
-                    f"{others_shown}"
+            counts = _ambiguity(session, blueprint.tool(name), columns, persons, random)
+            if counts.rows and counts.ambiguous >= AMBIGUOUS_SHARE * counts.rows:
+                complaints[name] = (
+                    f"{name}: of the {counts.rows} rows in {len(persons)} persons' lists together, {counts.ambiguous} "
+                    f"cannot be told apart from others of the same list by {', '.join(columns) or 'nothing'}; add what "
+                    f"people would say of a row, such as {', '.join(counts.helpful)}"
                 )
-    return found
+    return complaints
+
+
+class _Ambiguity(NamedTuple):
+    """How many rows of some lists people cannot tell apart."""
+
+    rows: int
+    ambiguous: int
+    """Rows that cannot be told apart by the columns named, and could be by others."""
+    helpful: list[str]
+    """Other columns that would help most."""
+
+
+def _ambiguity(
+    session: ContractSession, read: Tool, columns: Sequence[str], persons: Sequence[str], random: Random
+) -> _Ambiguity:
+    others = [column for column in columns_without_ids(session.world.blueprint, read) if column not in columns]
+    rows, ambiguous, helpful = 0, 0, Counter[str]()
+    for session.caller in persons:
+        for listed in listed_rows(session, read, random):
+            rows += len(listed)
+            for index in range(len(listed)):
+                if distinguishing_columns(listed, index, columns, random) is None:
+                    words = distinguishing_columns(listed, index, [*columns, *others], random)
+                    ambiguous += words is not None
+                    helpful.update(column for column in words or () if column not in columns)
+    return _Ambiguity(rows, ambiguous, [column for column, _ in helpful.most_common(MOST_PROPOSED)])
 
 
 def listed_rows(session: ContractSession, read: Tool, random: Random) -> Iterator[list[Row]]:

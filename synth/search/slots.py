@@ -71,8 +71,8 @@ def bound_names(sql: str) -> frozenset[str]:
 @cache
 def substitute(sql: str, name: str, expression: str) -> str:
     """The SQL with each `:name` replaced by an expression; everything else stays as its author wrote it."""
-    for found, start, end in reversed(_positions(sql)):
-        if found == name:
+    for bound, start, end in reversed(_positions(sql)):
+        if bound == name:
             sql = sql[:start] + expression + sql[end:]
     return sql
 
@@ -127,12 +127,12 @@ def _compared_with(placeholder: exp.Expr) -> list[exp.Expr]:
 
 
 def _columns(expression: exp.Expr) -> list[tuple[str, str]]:
-    found = []
+    columns = []
     for column in expression.find_all(exp.Column):
         table = table_of_column(column)
         if table:
-            found.append((table, column.name))
-    return found
+            columns.append((table, column.name))
+    return columns
 
 
 def table_of_column(column: exp.Column) -> str | None:

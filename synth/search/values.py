@@ -95,11 +95,11 @@ def odd_values(slot: Slot, state: QueryableState, now: str) -> list[Value]:
 
 def _column_values(slot: Slot, state: QueryableState) -> list[Value]:
     """The values in the columns that a parameter is compared with."""
-    found: list[Value] = []
+    values: list[Value] = []
     for table, column in slot.columns:
         sql = f"SELECT DISTINCT {column} AS value FROM {table} WHERE {column} IS NOT NULL ORDER BY value DESC"
-        found += [row["value"] for row in state.query(f"{sql} LIMIT {MOST_VALUES}", {})]
-    return found
+        values += [row["value"] for row in state.query(f"{sql} LIMIT {MOST_VALUES}", {})]
+    return values
 
 
 def _groups(*groups: list[Value]) -> list[list[Value]]:
@@ -192,8 +192,8 @@ def keys_of_matching_rows(
         bound |= dict(zip(names, values, strict=True))
         tests.append(f"{column} IN ({', '.join(f':{name}' for name in names)})")
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
-    found = state.query(f"SELECT {attribute.name} AS key FROM {entity.table}{where} ORDER BY key", bound)
-    return [str(row["key"]) for row in found]
+    matching = state.query(f"SELECT {attribute.name} AS key FROM {entity.table}{where} ORDER BY key", bound)
+    return [str(row["key"]) for row in matching]
 
 
 def row_choices(
@@ -208,5 +208,5 @@ def row_choices(
         keys_of_matching_rows(blueprint, tool.parameter(name).refers_to or "", columns, state)
         for name, columns in rows.items()
     ]
-    for chosen in product(*(random.sample(found, len(found)) for found in keys)):
+    for chosen in product(*(random.sample(some, len(some)) for some in keys)):
         yield dict(zip(rows, chosen, strict=True))

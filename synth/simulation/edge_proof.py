@@ -39,12 +39,12 @@ class EdgeProver:
         for place, edge in enumerate(edges):
             if edge.kind in ("data", "state"):
                 by_source.setdefault(edge.source, {})[place] = edge
-        shown: set[int] = set()
+        proven_edges: set[int] = set()
         with self.world.session() as session:
             for source, own in by_source.items():
-                shown |= self._shown(session, source, own)
+                proven_edges |= self._shown(session, source, own)
         return [
-            edge.model_copy(update={"proof": "executed" if place in shown else "unproven"})
+            edge.model_copy(update={"proof": "executed" if place in proven_edges else "unproven"})
             if edge.kind in ("data", "state")
             else edge
             for place, edge in enumerate(edges)
@@ -52,23 +52,23 @@ class EdgeProver:
 
     def _shown(self, session: ContractSession, source: str, edges: dict[int, ToolEdge]) -> set[int]:
         """Which of a producer's edges, by their number, its runs prove."""
-        shown: set[int] = set()
+        proven_edges: set[int] = set()
         for caller in self.random.sample(list(self.callers), min(CALLERS_TRIED, len(self.callers))):
             session.caller = caller
             for arguments in list(islice(self._search(session, source).meeting(), MOST_TRIES)):
-                still = {place: edge for place, edge in edges.items() if place not in shown}
+                still = {place: edge for place, edge in edges.items() if place not in proven_edges}
                 if not still:
-                    return shown
+                    return proven_edges
                 mark = session.mark()
                 result = session.call(source, arguments)
                 present = self._present(session, still, result) if result.ok else {}
                 session.forget(mark)
-                shown |= {
+                proven_edges |= {
                     place
                     for place, instances in present.items()
                     if any(self._was_absent(session, still[place], instance) for instance in instances)
                 }
-        return shown
+        return proven_edges
 
     def _present(
         self, session: ContractSession, edges: Mapping[int, ToolEdge], result: CallResult

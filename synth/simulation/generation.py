@@ -154,9 +154,9 @@ def run_generator(
         The rows by table, and what is wrong with them, in words for the script's author.
     """
     people = known_persons(blueprint, seed, now)
-    given = {"seed": seed, "now": now, "people": people, "pools": pools(seed)}
+    inputs = {"seed": seed, "now": now, "people": people, "pools": pools(seed)}
     files = {"generator.py": script, "main.py": MAIN_SCRIPT}
-    outcome = run(files, ["main.py"], stdin=json.dumps(given).encode(), limits=limits)
+    outcome = run(files, ["main.py"], stdin=json.dumps(inputs).encode(), limits=limits)
     if not outcome.ok:
         return {}, [f"the script did not run to its end: {outcome.reason}; {outcome.stderr[-600:]}"]
     try:
@@ -176,8 +176,8 @@ def _people_faults(rows: Mapping[str, Sequence[Row]], people: Sequence[Row], blu
         return [f"{core.table} has {len(table)} rows; it must have one for each of the {len(people)} people"]
     shared = [attribute.name for attribute in core.attributes if attribute.shared]
     for number, (row, person) in enumerate(zip(table, people, strict=True), start=1):
-        wanted = {core.key: f"{core.prefix}-{number:04d}", **{name: person[name] for name in shared}}
-        for name, value in wanted.items():
+        expected = {core.key: f"{core.prefix}-{number:04d}", **{name: person[name] for name in shared}}
+        for name, value in expected.items():
             if row.get(name) != value:
                 return [f"{core.table}, row {number}: {name} is {row.get(name)!r}; of person {number} it is {value!r}"]
     return []

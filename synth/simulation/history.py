@@ -170,26 +170,26 @@ class Simulation:
 
     def _visit(self, session: ContractSession, occasion: Occasion) -> None:
         caller = session.caller = occasion.caller or self._people.visitor()
-        wanted = list(occasion.requests)
+        requests = list(occasion.requests)
         for _ in range(self.random.randint(1, self.plan.calls)):
             for _ in range(ATTEMPTS):
-                request = wanted.pop(0) if wanted else self._people.request(caller)
+                request = requests.pop(0) if requests else self._people.request(caller)
                 result = self._use(session, request) if request else None
                 if request and result is not None:
-                    wanted = self._people.next(caller, request, result)
-                    self._plan_returns(caller, request, result, occasion, has_more=bool(wanted))
+                    requests = self._people.next(caller, request, result)
+                    self._plan_returns(caller, request, result, occasion, has_more=bool(requests))
                     break
 
     def _plan_returns(
         self, caller: str, request: ToolRequest, result: CallResult, occasion: Occasion, *, has_more: bool
     ) -> None:
-        for later, wanted in self._people.returns(caller, request, result, occasion.moment, has_more=has_more):
+        for later, requests in self._people.returns(caller, request, result, occasion.moment, has_more=has_more):
             # Nobody visits at night.
             moment = later.replace(hour=min(max(later.hour, 7), 21))
-            if wanted and occasion.moment < moment < self._end:
+            if requests and occasion.moment < moment < self._end:
                 self._returns += 1
                 number = FIRST_RETURN_NUMBER + self._returns
-                heappush(self._occasions, Occasion(moment, number, True, caller, tuple(wanted)))
+                heappush(self._occasions, Occasion(moment, number, True, caller, tuple(requests)))
 
     @contextmanager
     def _account(self, part: ContractPart, name: str) -> Iterator[None]:

@@ -1,8 +1,8 @@
 """s02: find the entities that each domain keeps records of, the person whom it serves first.
 
-Domains are asked about one at a time, and their author is told at once what would be wrong with such tables. Only what
-is marked shared joins domains later: the identity of the person that a domain's core entity is a role of. Equal names
-alone join nothing.
+Each domain is one question, and its author hears at once what is wrong with the tables. Later steps join domains only
+by attributes marked shared: the identity of the person whose role a domain's core entity is. Equal names alone join
+nothing.
 """
 
 from collections.abc import Sequence
@@ -33,17 +33,17 @@ async def entity_extraction(ctx: Context[EntityParams], key: str) -> None:
     parts: ElementCheck[list[Entity]] = ElementCheck(
         lambda answer: faults_by_table(faults(domain, answer), answer) if answer else [], lambda entity: entity.name
     )
-    found = await ctx.ask(
+    entities = await ctx.ask(
         EXTRACT,
         domain=domain,
         count=ctx.params.per_domain,
         now=ctx.now,
         check=parts,
     )
-    if not found:
+    if not entities:
         raise AuthorError(f"there is no entity in {key}; the first must be the person served")
-    ctx.count("entities", len(found))
-    ctx.write(ENTITIES, key, found)
+    ctx.count("entities", len(entities))
+    ctx.write(ENTITIES, key, entities)
 
 
 def faults(domain: Domain, entities: Sequence[Entity]) -> list[str]:
@@ -52,27 +52,27 @@ def faults(domain: Domain, entities: Sequence[Entity]) -> list[str]:
     if not core.person or core.role_of != domain.person:
         is_so = f"it is {core.name!r} with person: {str(core.person).lower()}, role_of: {core.role_of!r}"
         return [f"the first entity must be the person served: person: true, role_of: {domain.person!r}; {is_so}"]
-    found = [*_person_faults(core), *(fault for entity in entities for fault in _key_faults(entity))]
+    complaints = [*_person_faults(core), *(fault for entity in entities for fault in _key_faults(entity))]
     for entity in entities[1:]:
-        found += [
+        complaints += [
             f"{entity.name}.{attribute.name} is shared, but only {core.name} has a shared person"
             for attribute in entity.attributes
             if attribute.shared
         ]
-    return found or table_faults(draft_of(domain, entities))
+    return complaints or table_faults(draft_of(domain, entities))
 
 
 def _person_faults(core: Entity) -> list[str]:
     shared = {attribute.name: attribute.type for attribute in core.attributes if attribute.shared}
-    known = ", ".join(f"{name} ({kind})" for name, kind in SHARED_ATTRIBUTES.items())
-    found = [
-        f"{core.name}.{name} ({kind}) cannot be shared; what may be is {known}"
-        for name, kind in shared.items()
-        if SHARED_ATTRIBUTES.get(name) != kind
+    known = ", ".join(f"{name} ({type_})" for name, type_ in SHARED_ATTRIBUTES.items())
+    complaints = [
+        f"{core.name}.{name} ({type_}) cannot be shared; what may be is {known}"
+        for name, type_ in shared.items()
+        if SHARED_ATTRIBUTES.get(name) != type_
     ]
     if "full_name" not in shared:
-        found.append(f"{core.name} must have the shared attribute 'full_name' (string)")
-    return found
+        complaints.append(f"{core.name} must have the shared attribute 'full_name' (string)")
+    return complaints
 
 
 def _key_faults(entity: Entity) -> list[str]:

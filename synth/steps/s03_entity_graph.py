@@ -1,6 +1,6 @@
 """s03: relate the entities of each domain to the person whom it serves.
 
-The graph is walked from that person: an entity that cannot be reached belongs to nobody, and is named to the author.
+Every entity must be connected with that person. One that is not goes back to the author by name.
 """
 
 from collections.abc import Sequence
@@ -38,21 +38,23 @@ def reachable(graph: EntityGraph) -> set[str]:
 def faults(entities: Sequence[Entity], relations: Sequence[Relation]) -> list[str]:
     """What is wrong with a domain's relations, in words for their author."""
     names = {entity.name for entity in entities}
-    links = {relation.through for relation in relations if relation.through}
+    relationships = {relation.through for relation in relations if relation.through}
     tables = {table_of(name): name for name in sorted(names)}
-    found = [
-        f"relationship {link!r} is named like the entity {tables[table_of(link)]!r}; give it another name"
-        for link in sorted(links)
-        if table_of(link) in tables
+    complaints = [
+        f"relationship {name!r} is named like the entity {tables[table_of(name)]!r}; give it another name"
+        for name in sorted(relationships)
+        if table_of(name) in tables
     ]
     for relation in relations:
         for end in (relation.source, relation.target):
-            if end not in names | links:
-                found.append(f"{end!r} is neither an entity nor a relationship; there are {', '.join(sorted(names))}")
-    if not found:
-        lost = names - set(nx.node_connected_component(_network(entities[0].name, relations), entities[0].name))
-        found += [f"{name} is not connected with {entities[0].name}" for name in sorted(lost)]
-    return found
+            if end not in names | relationships:
+                complaints.append(
+                    f"{end!r} is neither an entity nor a relationship; there are {', '.join(sorted(names))}"
+                )
+    if not complaints:
+        unconnected = names - set(nx.node_connected_component(_network(entities[0].name, relations), entities[0].name))
+        complaints += [f"{name} is not connected with {entities[0].name}" for name in sorted(unconnected)]
+    return complaints
 
 
 def _network(core: str, relations: Sequence[Relation]) -> "nx.Graph[object]":

@@ -1,7 +1,8 @@
 """s05: bring all blueprints into one form, and export the tool lists that agents get.
 
-The one place where servers are seen side by side: rules are numbered, ids get prefixes that no other table of the run
-has, the shared attributes of a person must agree; domains that are to be held out must be there. It asks no author.
+This is the one step that sees all servers side by side. It numbers rules, gives every table of the run a prefix of its
+own for ids, and checks that servers agree on the shared attributes of a person and that held-out domains exist. It asks
+no author.
 """
 
 from skillweave.base.errors import AuthorError, ConfigError
@@ -38,7 +39,7 @@ async def tool_list_formulation(ctx: Context[Params], key: str) -> None:
 
 
 def _clash(draft: Blueprint, people: dict[tuple[str, str], str]) -> str | None:
-    """Why a server's shared person cannot be the one that others share; notes what it shares where it can."""
+    """Why a server's shared person does not agree with other servers'. If it agrees, its attributes are noted."""
     person = draft.core.role_of or ""
     for attribute in draft.core.attributes:
         if attribute.shared:

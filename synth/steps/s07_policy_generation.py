@@ -9,7 +9,7 @@ from synth.policy.manual import ManualParts, assemble_manual, manual_faults, sen
 WRITE = question("policy.write", returns=ManualParts)
 
 
-# A world that s06 has rejected needs no policy: reading the summary, an item waits for its world.
+# SUMMARIES is read so that the item waits for its world: a world that s06 rejects needs no policy.
 @step(each=BLUEPRINTS, reads=[BLUEPRINTS, SUMMARIES], writes=[POLICIES], params=Params, questions=[WRITE])
 async def policy_generation(ctx: Context[Params], key: str) -> None:
     blueprint = ctx.read(BLUEPRINTS)

@@ -1,7 +1,7 @@
 """s08: draw each server's tool graph: what signs in, what feeds what, what enables what, what people do in a row.
 
-Data and state edges follow from the contract and are run; story edges come from the author, less those that name what
-is not there.
+Data and state edges follow from the contract, and each is executed on the database. Story edges come from the author;
+those that name tools which do not exist are left out.
 """
 
 from pathlib import Path
@@ -34,25 +34,25 @@ async def tool_graph_generation(ctx: Context[Params], key: str) -> None:
         blueprint=blueprint,
     )
     edges = await ctx.offload(run_edges, blueprint, database, ctx.now, f"{ctx.seed}/{key}/edges")
-    told = [ToolEdge(source=s.source, target=s.target, kind="story", reason=s.reason) for s in stories]
+    story_edges = [ToolEdge(source=s.source, target=s.target, kind="story", reason=s.reason) for s in stories]
     for edge in edges:
         ctx.count(f"{edge.kind} edges {edge.proof}")
-    ctx.count("story edges", len(told))
-    ctx.write(
-        TOOL_GRAPHS,
-        key,
-        ToolGraph(server=key, tools=[tool.name for tool in blueprint.tools], edges=[*edges, *told]),
-    )
+    ctx.count("story edges", len(story_edges))
+    tools = [tool.name for tool in blueprint.tools]
+    ctx.write(TOOL_GRAPHS, key, ToolGraph(server=key, tools=tools, edges=[*edges, *story_edges]))
 
 
 def run_edges(blueprint: Blueprint, database: Path, now: str, seed: str) -> list[ToolEdge]:
-    """The edges that follow from the contract, run on the database. An edge of state that no run shows is left out."""
+    """The edges that follow from the contract, executed on the database.
+
+    A state edge that no execution shows is left out; a data edge is kept as unproven.
+    """
     world = World(blueprint, database, now=now)
     with world.session() as session:
         callers = [str(row[blueprint.core.key]) for row in session.rows(blueprint.core.table)]
     prover = EdgeProver(world, callers, Random(seed))
-    proven = prover.proven([*data_edges(blueprint), *state_edges(blueprint)])
-    return [*auth_edges(blueprint), *(edge for edge in proven if edge.kind == "data" or edge.proof == "executed")]
+    edges = prover.proven([*data_edges(blueprint), *state_edges(blueprint)])
+    return [*auth_edges(blueprint), *(edge for edge in edges if edge.kind == "data" or edge.proof == "executed")]
 
 
 def story_faults(story: Story, blueprint: Blueprint) -> list[str]:

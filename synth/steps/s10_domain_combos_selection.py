@@ -1,7 +1,7 @@
-"""s10: choose which domains are to become one world, by what they have to give each other.
+"""s10: choose which domains become one world, by what they can give each other.
 
-Domains are joined on the person whom they share, never on equal names. An author names the links of each pair, the
-contracts show which of them can be; sets that links join are ranked by how many they are, and spread evenly.
+Domains are joined on the person whom they share, never on equal names. An author names the links of each pair, and the
+contracts show which of these can be. Sets joined by links are then chosen: those with most links first, spread evenly.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from synth.fusion.links import link_faults
 from synth.questions.partial import ask_partial
 
 LINKS = question("fusion.links", returns=list[Link], most=200, under="links")
-LARGEST = 5
+MOST_DOMAINS = 5
 
 
 class CombinationParams(Params):
     cross_domain_combinations: int = Field(default=14, ge=0)
-    """Combinations to choose; fewer only where there are no more."""
-    max_domains_per_combo: int = Field(default=3, ge=2, le=LARGEST)
+    """Combinations to choose; fewer only if there are no more."""
+    max_domains_per_combo: int = Field(default=3, ge=2, le=MOST_DOMAINS)
     """Domains of one combination, at most."""
 
 
@@ -42,21 +42,23 @@ class CombinationParams(Params):
     mode="cross",
 )
 async def domain_combos_selection(ctx: Context[CombinationParams], key: str) -> None:
-    running = set(ctx.keys(DATABASE))
-    blueprints = {name: found for name, found in ctx.read_all(BLUEPRINTS).items() if name in running}
+    with_database = set(ctx.keys(DATABASE))
+    blueprints = {name: value for name, value in ctx.read_all(BLUEPRINTS).items() if name in with_database}
     persons: dict[str, list[str]] = {}
     for server, blueprint in blueprints.items():
         persons.setdefault(blueprint.core.role_of or blueprint.core_entity, []).append(server)
     pairs = [(person, pair) for person, servers in persons.items() for pair in combinations(sorted(servers), 2)]
     answers = await asyncio.gather(*(_links(ctx, person, pair, blueprints) for person, pair in pairs))
-    links = {pair: found for (_, pair), found in zip(pairs, answers, strict=True)}
+    links = {pair: value for (_, pair), value in zip(pairs, answers, strict=True)}
     chosen = choose_combinations(persons, links, ctx.params.cross_domain_combinations, ctx.params.max_domains_per_combo)
-    names = world_names([one.domains for one in chosen.combinations])
-    for one in chosen.combinations:
-        name = names[one.domains]
-        made = DomainCombination(name=name, domains=list(one.domains), person=one.person, links=list(one.links))
-        ctx.write(DOMAIN_COMBINATIONS, name, made)
-    ctx.count("links", sum(len(found) for found in links.values()))
+    names = world_names([combination.domains for combination in chosen.combinations])
+    for combination in chosen.combinations:
+        name = names[combination.domains]
+        record = DomainCombination(
+            name=name, domains=list(combination.domains), person=combination.person, links=list(combination.links)
+        )
+        ctx.write(DOMAIN_COMBINATIONS, name, record)
+    ctx.count("links", sum(len(value) for value in links.values()))
     ctx.count("sets considered", chosen.considered)
     ctx.count("sets that no links join", chosen.unlinked)
     ctx.count("combinations", len(chosen.combinations))
@@ -65,7 +67,7 @@ async def domain_combos_selection(ctx: Context[CombinationParams], key: str) -> 
 async def _links(
     ctx: Context[CombinationParams], person: str, pair: tuple[str, str], blueprints: Mapping[str, Blueprint]
 ) -> list[Link]:
-    """What two domains offer each other, less what cannot be; nothing where no author knows of anything."""
+    """The links between two domains, without those that cannot be; none if the author gives no usable answer."""
     both = {name: blueprints[name] for name in pair}
     columns = {name: {tool.name: list(column_origins(tool)) for tool in own.tools} for name, own in both.items()}
     try:
@@ -87,7 +89,7 @@ async def _links(
 
 
 def _link_name(link: Link) -> str:
-    """What it links, for its author."""
-    given = link.column or ".".join(part for part in (link.entity, link.attribute) if part)
-    taken = f".{link.parameter}" if link.parameter else ""
-    return f"{link.source}.{link.producer} ({given}) -> {link.target}.{link.consumer}{taken}"
+    """What a link joins, as its author can recognise it."""
+    source = link.column or ".".join(part for part in (link.entity, link.attribute) if part)
+    target = f".{link.parameter}" if link.parameter else ""
+    return f"{link.source}.{link.producer} ({source}) -> {link.target}.{link.consumer}{target}"

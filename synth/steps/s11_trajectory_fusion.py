@@ -1,8 +1,8 @@
-"""s11: have stories told that need several domains at once, and prove that they do.
+"""s11: have stories written that need several domains at once, and prove that they do.
 
-First each domain's part is tried on its own world, with what the other side would supply: a story whose part is not to
-be had falls here, cheaply. The others are carried out on the fused world, and each domain's calls are left out in turn:
-what remains must break, at a rule or at an argument that has lost its only source.
+First each domain's part of a story is tried on its own world, with what the other side would supply. A story that fails
+there is rejected at little cost. The others are carried out on the fused world, and each domain's calls are left out in
+turn: what remains must break, at a rule or at an argument that has lost its only source.
 """
 
 from pydantic import Field
@@ -69,14 +69,14 @@ async def trajectory_fusion(ctx: Context[FusionParams], key: str) -> None:
         seed=f"{ctx.seed}/{key}",
     )
     fusion = await ctx.offload(try_stories, inputs, stories)
-    for lost in fusion.pruned:
-        ctx.reject(f"{lost.storyline} ({lost.reason})", "not feasible on a single world")
+    for pruned in fusion.pruned:
+        ctx.reject(f"{pruned.storyline} ({pruned.reason})", "not feasible on a single world")
     for name, reason in fusion.rejected.items():
         ctx.reject(f"{name} ({reason})", "not carried out, or not interlocked, on the fused world")
     ctx.count("stories", len(stories))
     ctx.count("stories proven", len(fusion.storylines))
     ctx.count("searches", fusion.searches)
-    ctx.count("searches saved", sum(lost.saved for lost in fusion.pruned))
+    ctx.count("searches saved", sum(pruned.saved for pruned in fusion.pruned))
     if not fusion.storylines:
         raise AuthorError(f"no story joins {', '.join(combination.domains)}; the step's log says why for each")
     ctx.write(FUSIONS, key, fusion)

@@ -1,7 +1,7 @@
 """s12: join the databases and contracts of a combination's domains into one world.
 
-A shared person is one row for all of them; everything else keeps to its domain, under a name of its own. That each
-domain is in the new world unchanged is proven: statement by statement, without data, and by calls of every tool.
+A shared person becomes one row for all domains; everything else stays with its domain, under a name of its own. That
+each domain is unchanged in the new world is proven: statement by statement without data, and by calls of every tool.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,18 +62,26 @@ async def database_fusion(ctx: Context[Params], key: str) -> None:
     blueprints = [ctx.read(BLUEPRINTS, server) for server in fusion.domains]
     files = {server: ctx.path(DATABASE, server) for server in fusion.domains}
     people = ctx.read(ENTITY_ROWS, ctx.read(DOMAIN_COMBINATIONS).person)
-    made = await ctx.offload(joined, blueprints, files, people, ctx.now, f"{ctx.seed}/{key}/goldens")
-    if made.contract is None:
-        raise AuthorError(made.fault)
-    _write(ctx, made.contract, made)
+    world = await ctx.offload(join_databases, blueprints, files, people, ctx.now, f"{ctx.seed}/{key}/goldens")
+    if world.contract is None:
+        raise AuthorError(world.fault)
+    _write(ctx, world.contract, world)
     graphs = {server: ctx.read(TOOL_GRAPHS, server) for server in fusion.domains}
-    ctx.write(TOOL_GRAPHS, key, fused_graph(made.contract, graphs))
+    ctx.write(TOOL_GRAPHS, key, fused_graph(world.contract, graphs))
 
 
-def joined(
+def join_databases(
     blueprints: Sequence[Blueprint], files: Mapping[str, Path], people: Sequence[Row], now: str, seed: str
 ) -> FusedWorld:
-    """The world of these domains, with its proofs. `files` are their databases, by server."""
+    """Join the worlds of several domains, with the proofs that nothing has changed.
+
+    Args:
+        blueprints: The contracts of the domains.
+        files: Their databases, by server.
+        people: The shared persons, each with a column a server for their key there.
+        now: The run's clock.
+        seed: Of the calls that are compared.
+    """
     try:
         contract = fuse(blueprints)
         rewrites = prove_rewrites(blueprints, contract)
@@ -90,16 +98,16 @@ def joined(
     return FusedWorld(contract, fused.content, rows, rewrites, "")
 
 
-def _write(ctx: Context[Params], contract: FusedBlueprint, made: FusedWorld) -> None:
+def _write(ctx: Context[Params], contract: FusedBlueprint, world: FusedWorld) -> None:
     ctx.write(CONTRACTS, ctx.key, contract)
-    ctx.write(REWRITES, ctx.key, made.rewrites)
+    ctx.write(REWRITES, ctx.key, world.rewrites)
     with ctx.write_path(DATABASE, ctx.key) as path:
-        path.write_bytes(made.content)
+        path.write_bytes(world.content)
     for entity in contract.entities:
-        ctx.write(ENTITY_ROWS, f"{ctx.key}/{entity.name}", made.rows[entity.name])
+        ctx.write(ENTITY_ROWS, f"{ctx.key}/{entity.name}", world.rows[entity.name])
     for entity in contract.relationships:
-        ctx.write(RELATIONSHIP_ROWS, f"{ctx.key}/{entity.name}", made.rows[entity.name])
-    ctx.count("statements proven", len(made.rewrites))
-    for proof in sorted({rewrite.proof for rewrite in made.rewrites}):
-        ctx.count(f"proof: {proof}", sum(rewrite.proof == proof for rewrite in made.rewrites))
-    ctx.count("rows", sum(map(len, made.rows.values())))
+        ctx.write(RELATIONSHIP_ROWS, f"{ctx.key}/{entity.name}", world.rows[entity.name])
+    ctx.count("statements proven", len(world.rewrites))
+    for proof in sorted({rewrite.proof for rewrite in world.rewrites}):
+        ctx.count(f"proof: {proof}", sum(rewrite.proof == proof for rewrite in world.rewrites))
+    ctx.count("rows", sum(map(len, world.rows.values())))

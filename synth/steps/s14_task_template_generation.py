@@ -22,7 +22,7 @@ from synth.questions.partial import ask_partial
 from synth.search.row_words import REFERENCES, ask_row_words
 from synth.steps.item_world import fused_contract, is_fused
 from synth.stories.proof import NoTemplateError, template_of
-from synth.tasks.feasibility import GoalTrials, persons_able
+from synth.tasks.goals import GoalTrials, persons_able
 from synth.tasks.kinds import KINDS, TemplateSource, derived_templates
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")

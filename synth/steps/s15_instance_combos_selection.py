@@ -20,7 +20,7 @@ from synth.gates.clarification_needed import no_clarification_reason
 from synth.gates.indirect_route import indirect_route_reason
 from synth.steps.item_world import contract_of, is_fused, servers_of
 from synth.tasks.kinds import KINDS
-from synth.tasks.selection import choose_instances, find_candidates
+from synth.tasks.selection import SelectionInput, choose_instances, find_candidates
 from synth.tasks.splits import splits_of
 
 
@@ -54,12 +54,13 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
     blueprint, templates = contract_of(ctx), ctx.read(TEMPLATES)
     most = {one.id: ctx.params.most_of(one.kind, is_fused=is_fused(ctx)) for one in templates}
     splits = splits_of(templates, servers_of(blueprint), ctx.splits, str(ctx.seed))
-    world = (blueprint, ctx.path(DATABASE), ctx.now, templates, most, f"{ctx.seed}/combinations", splits)
+    seed = f"{ctx.seed}/combinations"
+    inputs = SelectionInput(blueprint, ctx.path(DATABASE), ctx.now, templates, most, splits, seed)
     if is_fused(ctx):
-        selection = await ctx.offload(find_candidates, *world)
+        selection = await ctx.offload(find_candidates, inputs)
         ctx.count("candidates", len(selection.combinations))
     else:
-        selection = await ctx.offload(choose_instances, *world, misfit)
+        selection = await ctx.offload(choose_instances, inputs, misfit)
         ctx.count("combinations", len(selection.combinations))
     reject_templates(ctx, selection.lacking, templates)
     ctx.write(COMBINATIONS, key, selection.combinations)

@@ -1,11 +1,8 @@
 """s17: put every validated task into words, and write it down whole.
 
-A persona is drawn, the author tells the task in that person's manner, several tasks in one answer, and the words are
-checked: they say the figures that the person knows where they are marked as said, and no others. A task whose words
-stay faulty is left out; so is one that repeats another task, or would be in two splits.
+A persona is drawn, the author tells the task in that person's manner, and the words are checked: they say the figures
+that the person knows and no others. Left out are tasks whose words stay faulty, repeats, and overlaps between splits.
 """
-
-from collections.abc import Iterator
 
 from pydantic import Field
 
@@ -76,7 +73,13 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     templates = {template.id: template for template in ctx.read(TEMPLATES)}
     splits = splits_of(templates.values(), servers_of(blueprint), ctx.splits, str(ctx.seed))
 
-    validated = {one.combination.id: one for one in _offered(ctx)}
+    usable = {*Policy(world=key, text=ctx.read(POLICIES)).tools} & {name_of(tool) for tool in ctx.read(TOOL_LISTS)}
+    validated: dict[str, ValidatedTask] = {}
+    for one in ctx.read(VALIDATED):
+        if {call.tool for call in one.combination.calls} - SESSION_TOOLS <= usable:
+            validated[one.combination.id] = one
+        else:
+            ctx.reject(one.combination.id, "a golden tool is not offered, or not in the policy")
     requests = {
         name: assembler.request(templates[one.combination.template], one.combination, ctx.random(name))
         for name, one in validated.items()
@@ -99,17 +102,6 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
         database, known = ctx.path(DATABASE), ctx.read(VALIDATED)
         truths = await ctx.offload(step_truths, blueprint, database, ctx.now, known, tasks, DEFAULT_BOUNDS)
         ctx.write(STEP_TRUTH, key, truths)
-
-
-def _offered(ctx: Context[InstantiationParams]) -> Iterator[ValidatedTask]:
-    """The validated tasks whose golden tools are all offered, and in the policy."""
-    policy = Policy(world=ctx.key, text=ctx.read(POLICIES))
-    usable = set(policy.tools) & {name_of(tool) for tool in ctx.read(TOOL_LISTS)}
-    for validated in ctx.read(VALIDATED):
-        if {call.tool for call in validated.combination.calls} - SESSION_TOOLS <= usable:
-            yield validated
-        else:
-            ctx.reject(validated.combination.id, "a golden tool is not offered, or not in the policy")
 
 
 def _with_noise(ctx: Context[InstantiationParams], world: World, task: Task) -> Task:

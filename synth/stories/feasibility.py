@@ -164,11 +164,11 @@ class _Attempt:
     ) -> Iterator[dict[str, Value]]:
         blueprint = session.world.blueprint
         tool = blueprint.tool(call.tool)
-        wanted = {name: columns for name, columns in call.rows.items() if name not in fixed}
-        for chosen in row_choices(blueprint, tool, wanted, session, self.random):
-            given = {**fixed, **chosen}
+        restricted = {name: columns for name, columns in call.rows.items() if name not in fixed}
+        for chosen in row_choices(blueprint, tool, restricted, session, self.random):
+            fixed_and_chosen = {**fixed, **chosen}
             search = ArgumentSearch(
-                blueprint, tool, session, session.caller, session.now, self.random, given, nodes=120
+                blueprint, tool, session, session.caller, session.now, self.random, fixed_and_chosen, nodes=120
             )
             yield from search.meeting()
 

@@ -68,7 +68,7 @@ def _template_call(
 ) -> TemplateCall:
     tool = fused.tool(fused.member(call.server).tools[call.tool])
     entities = {parameter: _entity_named(reference, fused) for parameter, reference in call.names.items()}
-    shown = {parameter: _reads_showing(entity, fused) for parameter, entity in entities.items()}
+    reads_showing = {parameter: _reads_showing(entity, fused) for parameter, entity in entities.items()}
     return TemplateCall(
         tool=tool.name,
         same=call.same,
@@ -77,7 +77,7 @@ def _template_call(
         rows=call.rows,
         ask=call.ask,
         demanded_by=None if call.demanded_by is None else numbers[call.demanded_by],
-        found_by={**row_sources(tool, fused, graph, {*call.same, *call.given}), **shown},
+        found_by={**row_sources(tool, fused, graph, {*call.same, *call.given}), **reads_showing},
     )
 
 
@@ -140,7 +140,7 @@ def try_stories(inputs: StoryInputs, storylines: Sequence[Storyline]) -> Fusion:
         world.close()
     infeasible = {fault.storyline for fault in pruned}
     state = fused_state(inputs.fused, list(inputs.blueprints.values()), inputs.databases, inputs.people)
-    kept: list[Storyline] = []
+    proven_stories: list[Storyline] = []
     proofs: dict[str, list[ProvenLink]] = {}
     rejected: dict[str, str] = {}
     searches = 0
@@ -158,12 +158,12 @@ def try_stories(inputs: StoryInputs, storylines: Sequence[Storyline]) -> Fusion:
             if isinstance(outcome, str):
                 rejected[story.name] = outcome
             else:
-                kept.append(story)
+                proven_stories.append(story)
                 proofs[story.name] = outcome
     return Fusion(
         name=inputs.fused.server,
         domains=[member.server for member in inputs.fused.members],
-        storylines=kept,
+        storylines=proven_stories,
         proofs=proofs,
         pruned=pruned,
         rejected=rejected,

@@ -245,9 +245,9 @@ def _bare_telling(request: UserRequest) -> Telling:
         for fact in request.known
         if not fact.secret
     ]
-    said = " ".join([fact.text for fact in facts if fact.tell == "first"][:MOST_FIRST_FACTS])
+    message = " ".join([fact.text for fact in facts if fact.tell == "first"][:MOST_FIRST_FACTS])
     goal = request.title or "Something is to be done."
-    return Telling(id="1", reason=request.reason, first_message=f"{goal}. {said}".strip(), goal=goal, facts=facts)
+    return Telling(id="1", reason=request.reason, first_message=f"{goal}. {message}".strip(), goal=goal, facts=facts)
 
 
 def _words(fact: KnownFact) -> str:

@@ -97,9 +97,9 @@ def combination_for(
     Raises:
         NoInstance: The caller has none.
     """
-    backtracks = MOST_BACKTRACKS if len(world.blueprint.roles) > 1 else 0
     with world.session(caller=caller, patch=patch) as session:
         random = Random(f"{seed}/{template.id}/{caller}")
+        backtracks = MOST_BACKTRACKS if len(world.blueprint.roles) > 1 else 0
         instance = InstanceBuilder(world, template, session, random, alone=alone, backtracks=backtracks).build()
         hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), random))
     auth = auth_tool(world, template)

@@ -13,7 +13,7 @@ from synth.tasks.kinds import KINDS
 from synth.tasks.replay import GoldenRun
 
 
-def criteria_of(world: World, combination: Combination, made: GoldenRun) -> Criteria:
+def criteria_of(world: World, combination: Combination, run: GoldenRun) -> Criteria:
     """Criteria that the golden run meets; columns on which the user has no preference are left open.
 
     The policy counts in every task: a request that is declined where none has to be breaks it. What has to be asked for
@@ -21,7 +21,7 @@ def criteria_of(world: World, combination: Combination, made: GoldenRun) -> Crit
     """
     told: list[Basis] = ["communicate"] if combination.communicate else []
     criteria = Criteria(
-        state=_opened(made.changes, combination.open_columns),
+        state=_opened(run.changes, combination.open_columns),
         must_not=[*_forbidden(world, combination)],
         communicate=combination.communicate,
         asked=combination.asked,
@@ -43,10 +43,10 @@ def _forbidden(world: World, combination: Combination) -> Iterator[MustNot]:
 
 def _opened(changes: Sequence[RowChange], columns: dict[str, list[str]]) -> list[RowChange]:
     """The changes with open columns; in an update also those that the golden calls leave as they are."""
-    found = []
+    changed = []
     for change in changes:
         after = dict(change.after or {})
         names = [name for name in columns.get(change.table, []) if name in after or change.op == "update"]
         opened = {**after, **{name: {ANY: True} for name in names}}
-        found.append(change.model_copy(update={"after": opened}) if names and change.op != "delete" else change)
-    return found
+        changed.append(change.model_copy(update={"after": opened}) if names and change.op != "delete" else change)
+    return changed

@@ -149,8 +149,8 @@ class GoldenRecorder:
         """
         grounding: dict[str, str] = {}
         for name, argument in given.items():
-            if argument.found:
-                grounding[name] = f"{self.look_up(argument.found)}{argument.column or argument.found.column}"
+            if argument.lookup:
+                grounding[name] = f"{self.look_up(argument.lookup)}{argument.column or argument.lookup.column}"
             else:
                 grounding[name] = argument.source or "user"
         arguments = {name: argument.value for name, argument in given.items()}
@@ -202,7 +202,7 @@ class GoldenRecorder:
     def _mention(self, place: int, given: Mapping[str, LookupArgument]) -> None:
         """Record what the user says for the arguments of a read."""
         for name, argument in given.items():
-            if lookup := argument.found or argument.row:
+            if lookup := argument.lookup or argument.row:
                 self._mention_row(place, name, lookup)
             elif not argument.source:
                 self.instance.values.append(MentionedValue(call=place, parameter=name, value=argument.value))
@@ -284,19 +284,19 @@ def _why_not_shown(finder: LookupFinder, parameter: Parameter, value: Value, sou
     rows = next((rows for rows in results if any(row.get(source.column) == value for row in rows)), None)
     if rows is None:
         return f"{read} does not show the row that {name} takes"
-    said = f"the row that {name} takes cannot be told apart by {', '.join(columns) or 'nothing'}, which is all that"
-    said += f" people say of {read}"
+    reason = f"the row that {name} takes cannot be told apart by {', '.join(columns) or 'nothing'}, which is all that"
+    reason += f" people say of {read}"
     row, others = common_row(rows, source.column, value)
     times = len(rows) - len(others)
     words = sayable_columns(row, columns)
     has = f"the {times} rows that show it have {', '.join(words) or 'none of these'} alike" if times > 1 else ""
     if columns and not words:
-        return f"{said}: {has or 'all of these are empty'}"
+        return f"{reason}: {has or 'all of these are empty'}"
     if words and any(row_matches(other, words) for other in others):
-        return f"{said}: {f'{has}, and' if has else 'another row has the same'} {_examples(words)}" + (
+        return f"{reason}: {f'{has}, and' if has else 'another row has the same'} {_examples(words)}" + (
             ", which fits others too" if has else ""
         )
-    return said
+    return reason
 
 
 def _examples(words: Mapping[str, Json]) -> str:

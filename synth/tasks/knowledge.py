@@ -18,11 +18,11 @@ from synth.contracts.visibility import keys_shown
 from synth.contracts.wording import value_type
 from synth.tasks.replay import WEEKS, rows_of
 
-SMALL = 100
-"""Bare numbers below this are everywhere."""
-WAYS = 60
+SMALL_NUMBER = 100
+"""Bare numbers below this are everywhere, so that equal ones say nothing."""
+MOST_CALLS = 60
 """Ways in which one read is called."""
-KEYS = 12
+MOST_KEYS = 12
 """Rows of one kind that reads are asked about."""
 ROUNDS = 2
 """How often reads are asked again about what they have shown."""
@@ -35,21 +35,21 @@ class KnownValue(NamedTuple):
     value: Json
 
 
-def is_known(wanted: Sequence[KnownValue], found: KnownValue) -> bool:
+def is_known(wanted: Sequence[KnownValue], known: KnownValue) -> bool:
     """Whether what was found is what is wanted, under one of its names."""
-    return any(_is_same(one, found) for one in wanted)
+    return any(_is_same(one, known) for one in wanted)
 
 
-def _is_same(wanted: KnownValue, found: KnownValue) -> bool:
-    one, other = wanted.value, found.value
+def _is_same(wanted: KnownValue, known: KnownValue) -> bool:
+    one, other = wanted.value, known.value
     if isinstance(one, bool) or isinstance(other, bool) or isinstance(one, (list, dict)):
-        return one == other and wanted.name == found.name and type(one) is type(other)
+        return one == other and wanted.name == known.name and type(one) is type(other)
     if isinstance(one, (int, float)):
         if not isinstance(other, (int, float)) or one != other:
             return False
-        if _is_money(wanted) or _is_money(found):
-            return _is_money(wanted) and _is_money(found)
-        return abs(one) >= SMALL or wanted.name == found.name
+        if _is_money(wanted) or _is_money(known):
+            return _is_money(wanted) and _is_money(known)
+        return abs(one) >= SMALL_NUMBER or wanted.name == known.name
     if not isinstance(one, str) or not isinstance(other, str):
         return False
     if value_type(one) == "date":
@@ -63,10 +63,10 @@ def _is_money(known: KnownValue) -> bool:
 
 def said_by_user(combination: Combination) -> list[KnownValue]:
     """All that the user says: values, columns of the rows they refer to, what they sign in with; and the day it is."""
-    found = [KnownValue(name, value) for row in combination.rows for name, value in row.columns.items()]
-    found += [KnownValue(said.parameter, said.value) for said in combination.values if said.value is not None]
-    found += [KnownValue(name, value) for name, value in combination.credentials.items()]
-    return [*found, KnownValue("today", combination.now[:10])]
+    values = [KnownValue(name, value) for row in combination.rows for name, value in row.columns.items()]
+    values += [KnownValue(said.parameter, said.value) for said in combination.values if said.value is not None]
+    values += [KnownValue(name, value) for name, value in combination.credentials.items()]
+    return [*values, KnownValue("today", combination.now[:10])]
 
 
 def known_from_results(results: Sequence[CallResult | None]) -> Iterator[KnownValue]:
@@ -88,7 +88,7 @@ def known_from_reads(
     for _ in range(ROUNDS):
         for tool in reads:
             choices = [_choices(parameter, keys, said, session.now) for parameter in tool.parameters]
-            for values in islice(product(*choices), WAYS):
+            for values in islice(product(*choices), MOST_CALLS):
                 arguments: dict[str, Json] = {
                     p.name: v for p, v in zip(tool.parameters, values, strict=True) if v is not None
                 }
@@ -112,24 +112,24 @@ def _shown(
 def _choices(
     parameter: Parameter, keys: dict[str, dict[Json, None]], said: Sequence[KnownValue], now: str
 ) -> Collection[Json]:
-    found: list[Json] = [] if parameter.required else [None]
+    choices: list[Json] = [] if parameter.required else [None]
     if parameter.refers_to:
-        return [*found, *islice(keys.get(parameter.refers_to.partition(".")[0], {}), KEYS)]
+        return [*choices, *islice(keys.get(parameter.refers_to.partition(".")[0], {}), MOST_KEYS)]
     if parameter.enum:
-        return [*found, *parameter.enum]
+        return [*choices, *parameter.enum]
     match parameter.type:
         case "boolean":
-            return [*found, True, False]
+            return [*choices, True, False]
         case "date":
             days = sorted({str(known.value)[:10] for known in said if value_type(known.value) in ("date", "datetime")})
             today = date.fromisoformat(now[:10])
             weeks = [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
-            return list(dict.fromkeys([*found, *days, *weeks]))
+            return list(dict.fromkeys([*choices, *days, *weeks]))
         case "string" | "integer" | "number":
             kind = parameter.type
             given = {
                 known.value for known in said if value_type(known.value) == kind and isinstance(known.value, _SCALAR)
             }
-            return [*found, *sorted(given, key=str)]
+            return [*choices, *sorted(given, key=str)]
         case _:
-            return found
+            return choices

@@ -101,15 +101,15 @@ def _fitting_faults(world: World, results: Sequence[CallResult], place: int) -> 
     result = results[place]
     if not _is_open(world, result.call):
         return []
-    found: list[FaultKind] = ["timeout", "temporary_error"]
+    faults: list[FaultKind] = ["timeout", "temporary_error"]
     rows = result.value if isinstance(result.value, list) else [result.value]
     if isinstance(result.value, list) and len(rows) > 1:
-        found.append("partial_page")
+        faults.append("partial_page")
     if rows and all(isinstance(row, dict) and len(row) > 1 for row in rows):
-        found += ["reordered_keys", "injected_instruction"]
+        faults += ["reordered_keys", "injected_instruction"]
     if any(results[earlier].call == result.call for earlier in range(place)) and not result.changed:
-        found.append("stale_read")
-    return found
+        faults.append("stale_read")
+    return faults
 
 
 def _is_open(world: World, call: Call) -> bool:
@@ -139,9 +139,9 @@ def _overcoming_calls(world: World, task: Task, noise: Noise, calm: Replay) -> t
         for number, call in enumerate(task.golden):
             planned = renumbered(call, places)
             for _ in range(MOST_ATTEMPTS):
-                made = Call(tool=call.tool, arguments=_bound(planned, session.results))
-                befalling = faults.fault_for(made, session.results)
-                result = session.call(made.tool, made.arguments)
+                attempt = Call(tool=call.tool, arguments=_bound(planned, session.results))
+                befalling = faults.fault_for(attempt, session.results)
+                result = session.call(attempt.tool, attempt.arguments)
                 is_met = befalling is not None and result_text(result) != result_text(calm.results[number])
                 fault = befalling.fault if befalling is not None and is_met else None
                 golden.append(planned.model_copy(update={"fault": fault}))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from skillweave.schema.call import Call, CallResult, RowChange
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Parameter, Tool
-from skillweave.schema.record import Json
+from skillweave.schema.record import Json, Value
 from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import canonical
 from skillweave.world.prepared import PreparedWorld
@@ -20,21 +20,30 @@ from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 
+ReplacedArguments = dict[tuple[int, str], Json]
+"""Place of a golden call and parameter -> another value of the argument, in another reading of what the user says."""
+
 
 class Rejected(Exception):
-    """`reason` is one of few, fixed words; `detail` says what it was in this case."""
+    """A combination or a task does not pass a check."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
+        """Args:
+        reason: One of a few fixed texts, which are counted.
+        detail: What it was in this case.
+        """
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
 
 
 class GoldenRun(NamedTuple):
+    """What golden calls, or a variant of them, did in a fresh session."""
+
     results: list[CallResult]
-    """One a golden call; a call that was left out, or could not be made any more, counts as failed."""
+    """One for each golden call; a call that was left out, or could not be made any more, counts as failed."""
     changes: list[RowChange]
-    """Canonical."""
+    """Rows that differ in the end, in canonical form."""
 
     @property
     def succeeded(self) -> bool:
@@ -59,9 +68,14 @@ def run_golden(
     combination: Combination,
     *,
     without: Collection[int] = (),
-    instead: Mapping[tuple[int, str], Json] | None = None,
+    instead: ReplacedArguments | None = None,
 ) -> GoldenRun:
-    """The golden calls, some left out, some arguments replaced or added; what came from results is bound again."""
+    """Carry out the golden calls in a fresh session; arguments that came from results are bound again.
+
+    Args:
+        without: Places of golden calls that are left out.
+        instead: Place and parameter -> value that replaces an argument, or is added to the call.
+    """
     with open_session(world, combination) as session:
         results = make_calls(session, combination.golden, without=without, instead=instead or {})
         return GoldenRun(results, canonical(session.diff(), session.minted))
@@ -72,22 +86,30 @@ def make_calls(
     calls: Sequence[GoldenCall],
     *,
     without: Collection[int] = (),
-    instead: Mapping[tuple[int, str], Json] | None = None,
+    instead: ReplacedArguments | None = None,
 ) -> list[CallResult]:
-    """Make the calls in a session, as `attempt` says."""
+    """Make golden calls in a session; what came from earlier results is taken from these results again.
+
+    Args:
+        without: Places of calls that are left out.
+        instead: (place, parameter) -> a value that replaces or adds an argument.
+
+    Returns:
+        One result for each call; a call that was left out, or could not be made any more, counts as failed.
+    """
     results: list[CallResult] = []
     for place, call in enumerate(calls):
-        results.append(_made(session, place, call, results, without, instead or {}))
+        results.append(_call(session, place, call, results, without, instead or {}))
     return results
 
 
-def _made(
+def _call(
     session: ContractSession,
     place: int,
     call: GoldenCall,
     results: Sequence[CallResult],
     without: Collection[int],
-    instead: Mapping[tuple[int, str], Json],
+    instead: ReplacedArguments,
 ) -> CallResult:
     left_out = CallResult(call=Call(tool=call.tool, arguments=call.arguments), ok=False)
     if place in without:
@@ -114,7 +136,18 @@ def all_shown_rows(
     call: GoldenCall,
     fixed: Collection[str] = (),
 ) -> Iterator[dict[str, Json]]:
-    """Rows that the read of a golden call shows in the present state, repeats included. `fixed` arguments stay."""
+    """Rows that a read can show in the present state, called in every way that an agent may think of.
+
+    Optional arguments are left out and filled in, enums and dates are gone through. What names a row stays as the
+    golden call has it.
+
+    Args:
+        call: The golden call of the read.
+        fixed: Parameters whose arguments stay as the golden call has them.
+
+    Yields:
+        Rows, repeats included.
+    """
     tool = world.blueprint.tool(call.tool)
     names = [parameter.name for parameter in tool.parameters]
     for values in islice(product(*_ways(tool, combination, call, fixed)), MOST_VIEWS):
@@ -123,7 +156,7 @@ def all_shown_rows(
 
 
 def has_more_views(world: World, combination: Combination, call: GoldenCall, fixed: Collection[str] = ()) -> bool:
-    """Whether a read can be called in more ways than `views` calls it."""
+    """Whether a read can be called in more ways than `all_shown_rows` calls it."""
     return prod(map(len, _ways(world.blueprint.tool(call.tool), combination, call, fixed))) > MOST_VIEWS
 
 
@@ -143,14 +176,19 @@ def _ways(tool: Tool, combination: Combination, call: GoldenCall, fixed: Collect
 
 
 def _choices(parameter: Parameter, arguments: Mapping[str, Json], now: str) -> list[Json]:
-    found: list[Json] = [] if parameter.required else [None]
+    choices: list[Json] = [] if parameter.required else [None]
     if parameter.name in arguments:
-        found.append(arguments[parameter.name])
+        choices.append(arguments[parameter.name])
     if parameter.enum:
-        found += [value for value in parameter.enum if value not in found]
+        choices += [value for value in parameter.enum if value not in choices]
     elif parameter.type == "boolean":
-        found += [True, False]
+        choices += [True, False]
     elif parameter.type == "date":
         today = date.fromisoformat(now[:10])
-        found += [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
-    return found
+        choices += [(today + timedelta(weeks=week)).isoformat() for week in range(-1, WEEKS)]
+    return choices
+
+
+def scalar(value: Json) -> Value:
+    """The value as a binding of SQL; None for a list or an object."""
+    return None if isinstance(value, (list, dict)) else value

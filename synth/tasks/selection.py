@@ -29,92 +29,87 @@ Misfit = Callable[[World, Combination], str | None]
 """Why a combination cannot pass the gates; None if it may."""
 
 
+@dataclass(frozen=True)
+class SelectionInput:
+    """A world with the templates that instances are chosen for."""
+
+    blueprint: Blueprint
+    database: Path
+    now: str
+    templates: Sequence[TaskTemplate]
+    most: Mapping[str, int]
+    """Template -> instances that are wanted of it."""
+    splits: Mapping[str, Split]
+    """Template -> its split."""
+    seed: str
+
+
 class Selection(NamedTuple):
     combinations: list[Combination]
     lacking: list[TemplateWithoutTasks]
     """Templates that have none, each with the commonest reason."""
 
 
-def choose_instances(
-    blueprint: Blueprint,
-    database: Path,
-    now: str,
-    templates: list[TaskTemplate],
-    most: Mapping[str, int],
-    seed: str,
-    splits: Mapping[str, Split],
-    misfit: Misfit,
-) -> Selection:
-    """Choose the instances of a single domain's templates.
+def choose_instances(inputs: SelectionInput, misfit: Misfit) -> Selection:
+    """Choose the instances of a single domain's templates. Pure: the same arguments give the same instances.
 
-    If the other kinds outnumber goals, goals get further instances, as far as there are any. Pure: the same arguments
-    give the same instances.
+    If the other kinds outnumber goals, goals get further instances, as far as there are any.
 
     Args:
-        most: Template -> instances that are wanted of it.
-        splits: Template -> its split.
-        misfit: What is cheaper to see than by all gates.
+        misfit: What is cheaper to see than by all gates; other combinations are then tried.
     """
-    world = World(blueprint, database, now=now)
-    tried = {
-        template.id: list(
-            combinations_of(
-                world,
-                template,
-                world.callers,
-                SPARE_FACTOR * most[template.id],
-                seed,
-                misfit=lambda combination: misfit(world, combination),
-            )
-        )
-        for template in templates
-    }
+    world = World(inputs.blueprint, inputs.database, now=inputs.now)
+    tried = {template.id: _combinations(world, template, inputs, misfit) for template in inputs.templates}
+    able = {name: [one for one in found if isinstance(one, Combination)] for name, found in tried.items()}
     demands = [
-        SplitDemand(splits[name], frozenset(one.caller for one in found if isinstance(one, Combination)), most[name])
-        for name, found in tried.items()
+        SplitDemand(inputs.splits[name], frozenset(one.caller for one in combinations), inputs.most[name])
+        for name, combinations in able.items()
     ]
     split_of = allot_persons(world.callers, demands)
     world.close()
     fitting: dict[str, list[Combination]] = {}
     lacking: list[TemplateWithoutTasks] = []
-    for name, found in tried.items():
-        combinations = [one for one in found if isinstance(one, Combination)]
-        fitting[name] = [one for one in combinations if split_of[one.caller] == splits[name]]
-        reasons = [str(one) for one in found if isinstance(one, NoInstance)]
+    for name, combinations in able.items():
+        fitting[name] = [one for one in combinations if split_of[one.caller] == inputs.splits[name]]
+        reasons = [str(one) for one in tried[name] if isinstance(one, NoInstance)]
         reasons = ["other splits have everybody who could have it"] if combinations else reasons
         if not fitting[name] and reasons:
             lacking.append(TemplateWithoutTasks(template=name, reason=_commonest(reasons)))
-    return Selection(balanced_combinations(templates, fitting, most), lacking)
+    return Selection(balanced_combinations(inputs.templates, fitting, inputs.most), lacking)
 
 
-def find_candidates(
-    blueprint: Blueprint,
-    database: Path,
-    now: str,
-    templates: list[TaskTemplate],
-    most: Mapping[str, int],
-    seed: str,
-    splits: Mapping[str, Split],
-) -> Selection:
+def _combinations(
+    world: World, template: TaskTemplate, inputs: SelectionInput, misfit: Misfit
+) -> list[Combination | NoInstance]:
+    """More combinations of a template than are wanted, so that splits can share them out."""
+    count = SPARE_FACTOR * inputs.most[template.id]
+    return list(
+        combinations_of(world, template, world.callers, count, inputs.seed, misfit=lambda one: misfit(world, one))
+    )
+
+
+def find_candidates(inputs: SelectionInput) -> Selection:
     """Find the candidates of a fused world's templates, each template's in the order in which they are to be judged.
 
-    A person may have several on created rows, of which one is to be kept. Pure.
-
-    Args:
-        most: Template -> instances that will be kept of it; none are sought where that is 0.
-        splits: Template -> its split.
+    A person may have several on created rows, of which one is to be kept. Templates of which none is wanted are left
+    out. Pure: the same arguments give the same candidates.
     """
-    world = World(blueprint, database, now=now)
-    finders = [CandidateFinder(world, template, most[template.id], seed) for template in templates if most[template.id]]
-    demands = [SplitDemand(splits[one.template.id], one.able_callers(), one.count) for one in finders]
+    world = World(inputs.blueprint, inputs.database, now=inputs.now)
+    finders = [
+        CandidateFinder(world, template, inputs.most[template.id], inputs.seed)
+        for template in inputs.templates
+        if inputs.most[template.id]
+    ]
+    demands = [SplitDemand(inputs.splits[one.template.id], one.able_callers(), one.count) for one in finders]
     split_of = allot_persons(world.callers, demands)
     selection = Selection([], [])
     for finder in finders:
         name = finder.template.id
-        found = list(finder.candidates([caller for caller in world.callers if split_of[caller] == splits[name]]))
-        combinations = [one for one in found if isinstance(one, Combination)]
-        selection.combinations.extend(combinations)
-        if not combinations:
+        callers = [caller for caller in world.callers if split_of[caller] == inputs.splits[name]]
+        found = list(finder.candidates(callers))
+        candidates = [one for one in found if isinstance(one, Combination)]
+        selection.combinations.extend(candidates)
+        if not candidates:
             reasons = [str(one) for one in found] or ["nobody is in all domains"]
             selection.lacking.append(TemplateWithoutTasks(template=name, reason=_commonest(reasons)))
     world.close()

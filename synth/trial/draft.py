@@ -47,14 +47,14 @@ def with_rules(draft: Blueprint, rules: Rules) -> Blueprint:
 
 
 def relationship_faults(
-    domain: Domain, entities: Sequence[Entity], wanted: Collection[str], relationships: Sequence[Entity]
+    domain: Domain, entities: Sequence[Entity], relation_names: Collection[str], relationships: Sequence[Entity]
 ) -> list[list[str]]:
     """What is wrong with each of a domain's relationships, in words for their author.
 
     Args:
         domain: The domain.
         entities: Its entities, the person whom it serves first.
-        wanted: The names that relations go through.
+        relation_names: The names that relations go through.
         relationships: The author's answer.
 
     Returns:
@@ -69,7 +69,9 @@ def relationship_faults(
         if attribute.shared
     ]
     faults += [
-        f"{entity.name} is in no relation; leave it out" for entity in relationships if entity.name not in wanted
+        f"{entity.name} is in no relation; leave it out"
+        for entity in relationships
+        if entity.name not in relation_names
     ]
     faults = faults or table_faults(draft_of(domain, entities, relationships))
     return faults_by_table(faults, relationships) if relationships else []

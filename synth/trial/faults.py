@@ -99,14 +99,14 @@ def hidden_rows(blueprint: Blueprint) -> Iterator[BlueprintFault]:
             "can take them"
         )
         yield BlueprintFault("tool", tool, says, fatal=False, tools=reads)
-    shown = {entity for read in reads for entity in keys_shown(blueprint, blueprint.tool(read))}
+    entities_shown = {entity for read in reads for entity in keys_shown(blueprint, blueprint.tool(read))}
     for written in blueprint.tables:
         writers = [
             tool.name
             for tool in blueprint.tools
             if any(parse(effect.sql).target == written.table for effect in tool.effects)
         ]
-        if writers and written.name not in {*shown, blueprint.core_entity}:
+        if writers and written.name not in {*entities_shown, blueprint.core_entity}:
             says = (
                 f"{', '.join(writers)} {'write' if len(writers) > 1 else 'writes'} rows of {written.table}, and no "
                 f"read returns {written.name}.{written.key}: let a read show them"

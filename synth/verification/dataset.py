@@ -62,8 +62,8 @@ class ProofJob(NamedTuple):
 def verify_tasks(outputs: Path, workers: int = 1) -> Verified:
     """All tasks of a dataset, from their own records. Faults are data; ArtifactError where the folder is no dataset."""
     jobs = [job for world in Dataset(outputs).tasks.worlds for job in task_jobs(outputs, world)]
-    found = [fault for _, faults in run_jobs(jobs, workers) for fault in faults]
-    return Verified(task_count(outputs), [*found, *shared_faults(outputs)])
+    found_faults = [fault for _, faults in run_jobs(jobs, workers) for fault in faults]
+    return Verified(task_count(outputs), [*found_faults, *shared_faults(outputs)])
 
 
 def task_jobs(outputs: Path, world: str, against: ProofScope = "itself") -> list[ProofJob]:
@@ -118,9 +118,9 @@ def _shard(outputs: Path, world: str, start: int, against: ProofScope) -> list[s
     dataset = Dataset(outputs)
     lines = dataset.store.read(f"{QUERIES}/{world}.jsonl").splitlines()[start : start + SHARD]
     records = None if against == "itself" else WorldRecords(dataset, world, tries_gates=against == "gates")
-    found = [fault for line in lines for fault in faults_of(dataset, world, line, records)]
+    faults = [fault for line in lines for fault in faults_of(dataset, world, line, records)]
     dataset.close()
-    return [f"{QUERIES}/{world}.jsonl: {fault}" for fault in found]
+    return [f"{QUERIES}/{world}.jsonl: {fault}" for fault in faults]
 
 
 def _count(dataset: Dataset, world: str) -> int:
@@ -129,13 +129,13 @@ def _count(dataset: Dataset, world: str) -> int:
 
 def _repeated(outputs: Path, worlds: list[str]) -> list[str]:
     """Ids that stand more than once in the dataset."""
-    store, first, found = Dataset(outputs).store, dict[str, str](), list[str]()
+    store, first, faults = Dataset(outputs).store, dict[str, str](), list[str]()
     for path in (f"{QUERIES}/{world}.jsonl" for world in worlds):
         for number, line in enumerate(store.read(path).splitlines(), start=1):
             id, place = id_in(line), f"{path}, line {number}"
             if first.setdefault(id, place) != place:
-                found.append(f"{path}: {id}: stands in {first[id]} already")
-    return found
+                faults.append(f"{path}: {id}: stands in {first[id]} already")
+    return faults
 
 
 def card_faults(dataset: Dataset) -> list[str]:
@@ -145,10 +145,10 @@ def card_faults(dataset: Dataset) -> list[str]:
             return []
         told = dataset.store.read(CARD).decode("utf-8", "replace")
         license = _LICENSE.search(told)
-        made = card_of(dataset, license[1] if license else "")
+        again = card_of(dataset, license[1] if license else "")
     except SkillweaveError as error:
         return [f"{CARD}: {error}"]
-    if list(_lasting(told)) == list(_lasting(made)):
+    if list(_lasting(told)) == list(_lasting(again)):
         return []
     return [f"{CARD}: does not tell what the files hold; if all else is right, make it anew with: python -m synth card"]
 
@@ -161,7 +161,7 @@ def report_faults(dataset: Dataset) -> list[str]:
         told = Diversity.model_validate_json(dataset.store.read(REPORT))
         removed = _REMOVED.validate_json(dataset.store.read(REMOVED)) if dataset.store.exists(REMOVED) else {}
         worlds = dataset.tasks.worlds
-        made = diversity_of(
+        again = diversity_of(
             {world: list(dataset.tasks.of(world)) for world in worlds},
             {world: dataset.blueprint(world) for world in worlds},
             removed,
@@ -169,7 +169,7 @@ def report_faults(dataset: Dataset) -> list[str]:
         )
     except (SkillweaveError, ValidationError) as error:
         return [f"{REPORT}: {str(error).splitlines()[0]}"]
-    return [] if made == told else [f"{REPORT}: is not what the tasks give"]
+    return [] if again == told else [f"{REPORT}: is not what the tasks give"]
 
 
 def _lasting(card: str) -> Iterator[str]:

@@ -49,22 +49,22 @@ def record_faults(world: World, task: Task, kept: ValidatedTask, template: TaskT
 
     Nothing is executed but its planted faults. Rejected where those are not as the task says.
     """
-    made = provisional_task(world, kept.combination, template, kept.criteria, kept.gates)
+    expected = provisional_task(world, kept.combination, template, kept.criteria, kept.gates)
     calm, gates = without_noise(task), kept.gates
-    id = made.id
+    id = expected.id
     if task.noise is not None:
-        id = f"{task.world}-{hash_of([made.id, task.noise.model_dump(mode='json')])[:8]}"
+        id = f"{task.world}-{hash_of([expected.id, task.noise.model_dump(mode='json')])[:8]}"
         gates = gates.model_copy(update={"golden": {**gates.golden, **check_noise(world, task)}})
     if task.id != id:
         yield f"its id is not that of its combination {kept.combination.id!r}"
     for name in SAME:
-        told, known = (record.model_dump(mode="json", include={name})[name] for record in (calm, made))
+        told, known = (record.model_dump(mode="json", include={name})[name] for record in (calm, expected))
         if dump(told) != dump(known):
             yield f"{name} is {_short(told)}, and was proved as {_short(known)}"
-    yield from _criteria(calm.criteria, made.criteria)
+    yield from _criteria(calm.criteria, expected.criteria)
     yield from figure_faults(task.gates, figures_of(gates), "was", whole=True)
-    yield from _facts(task, made)
-    yield from _retold(world, task, made)
+    yield from _facts(task, expected)
+    yield from _retold(world, task, expected)
 
 
 def gate_faults(world: World, kept: ValidatedTask, template: TaskTemplate, stated: Collection[str]) -> Iterator[str]:
@@ -104,9 +104,9 @@ def figure_faults(recorded: Gates, figures: Figures, verb: str, *, whole: bool =
             yield f"gates.{name}.{figure} is {value} on record, and {verb} {again}"
 
 
-def _facts(task: Task, made: Task) -> Iterator[str]:
+def _facts(task: Task, expected: Task) -> Iterator[str]:
     """What the user knows, and that what has to be asked for is told only then."""
-    told, known = ({fact.id: fact.value for fact in one.scenario.facts} for one in (task, made))
+    told, known = ({fact.id: fact.value for fact in one.scenario.facts} for one in (task, expected))
     for id in sorted({*told, *known}):
         if dump(told.get(id)) != dump(known.get(id)) or (id in told) != (id in known):
             yield f"the user knows {id} as {_short(told.get(id))}, and should as {_short(known.get(id))}"
@@ -116,7 +116,7 @@ def _facts(task: Task, made: Task) -> Iterator[str]:
             yield f"{fact.id} has to be asked for, and is told {fact.tell!r}"
 
 
-def _retold(world: World, task: Task, made: Task) -> Iterator[str]:
+def _retold(world: World, task: Task, expected: Task) -> Iterator[str]:
     """What the task counts, or tells a second time, against what it holds; and who the user is."""
     scenario = task.scenario
     told = {
@@ -126,10 +126,10 @@ def _retold(world: World, task: Task, made: Task) -> Iterator[str]:
         "persona": (task.persona.name, task.persona.age),
     }
     known = {
-        "difficulty": made.difficulty.model_copy(update={"calls": len(task.golden)}),
+        "difficulty": expected.difficulty.model_copy(update={"calls": len(task.golden)}),
         "task_info": info_of(task.golden, scenario, task.lineage.combo),
         "user_system_prompt": user_prompt(world.blueprint.title, task.persona, scenario, task.now),
-        "persona": (made.persona.name, made.persona.age),
+        "persona": (expected.persona.name, expected.persona.age),
     }
     for name, value in known.items():
         if told[name] != value:

@@ -28,17 +28,17 @@ MOST_DIFFERENCES = 3
 def runtime_faults(outputs: Path) -> list[str]:
     """Files that all servers stand on and that are not this version's."""
     store = Dataset(outputs).store
-    found = []
+    faults = []
     for name, source in sorted(runtime_files().items()):
         path = f"{SERVERS}/{name}"
         try:
             if not store.exists(path):
-                found.append(f"{path}: missing")
+                faults.append(f"{path}: missing")
             elif store.read(path) != source.encode():
-                found.append(f"{path}: is not the runtime that servers are proved on")
+                faults.append(f"{path}: is not the runtime that servers are proved on")
         except SkillweaveError as error:
-            found.append(f"{path}: {error}")
-    return found
+            faults.append(f"{path}: {error}")
+    return faults
 
 
 def server_faults(outputs: Path, name: str, limits: SandboxLimits | None = None) -> list[str]:

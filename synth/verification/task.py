@@ -4,7 +4,7 @@ Nothing that a task says of itself is believed: the golden calls are replayed an
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -32,6 +32,8 @@ from synth.verification.wording import answer_faults, policy_faults, tool_faults
 
 _NUMBER = re.compile(r"_\d+$")
 """Of a second fact of the same name."""
+FIRST_GATES = ("golden", "lawful")
+"""Gates that come before the criteria: these say nothing if the golden calls fail or break a rule."""
 MOST_CHARACTERS = 200
 """Characters of an error that a fault quotes."""
 
@@ -45,10 +47,10 @@ def faults_of(dataset: Dataset, world_name: str, line: bytes, records: WorldReco
         return [f"{id_in(line)}: the line is no task: {'.'.join(map(str, first['loc']))}: {first['msg']}"]
     if task.world != world_name:
         return [f"{task.id}: is of the world {task.world!r}"]
-    found = [*_until_rejected(_faults(dataset, task))]
+    faults = [*_until_rejected(_faults(dataset, task))]
     if records is not None:
-        found += _until_rejected(records.faults(task))
-    return [f"{task.id}: {fault}" for fault in found]
+        faults += _until_rejected(records.faults(task))
+    return [f"{task.id}: {fault}" for fault in faults]
 
 
 def _until_rejected(faults: Iterator[str]) -> Iterator[str]:
@@ -78,19 +80,23 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
         recorded=calm.criteria,
         noisy=task if is_noisy else None,
     )
+    first, others = (
+        [gate for name, gate in GATES.items() if isinstance(gate, TaskGate) and (name in FIRST_GATES) == is_first]
+        for is_first in (True, False)
+    )
+    yield from _repeated_gates(first, judged, task.gates)
     yield from criteria_faults(world, judged.combination, calm, criteria_of(world, judged.combination, judged.golden))
     yield from answer_faults(calm, judged.golden)
-    yield from _repeated_gates(judged, task.gates)
-
-
-def _repeated_gates(judged: JudgedTask, recorded: Gates) -> Iterator[str]:
-    """Figures of gates that come out otherwise than on the task's record. Raises Rejected."""
-    for name in recorded.own:
+    yield from _repeated_gates(others, judged, task.gates)
+    for name in task.gates.own:
         if name not in GATES:
             yield f"the gate {name!r} is not known here; name the module that registers it in `plugins`"
-    for gate in GATES.values():
-        if isinstance(gate, TaskGate):
-            yield from figure_faults(recorded, gate.check(judged), "comes out as")
+
+
+def _repeated_gates(gates: Sequence[TaskGate], judged: JudgedTask, recorded: Gates) -> Iterator[str]:
+    """Figures of gates that come out otherwise than on the task's record. Raises Rejected."""
+    for gate in gates:
+        yield from figure_faults(recorded, gate.check(judged), "comes out as")
 
 
 def criteria_faults(world: World, combination: Combination, task: Task, criteria: Criteria) -> Iterator[str]:
@@ -163,7 +169,7 @@ def _combination(world: World, task: Task) -> Combination:
 def _open_columns(world: World, task: Task) -> dict[str, list[str]]:
     """Columns of optional arguments that are left out, where the user has not said to leave them out."""
     unwanted = {fact.id for fact in task.scenario.facts if fact.value is None}
-    found: dict[str, list[str]] = {}
+    open_columns: dict[str, list[str]] = {}
     for call in task.golden:
         if call.tool in SESSION_TOOLS:
             continue
@@ -171,8 +177,8 @@ def _open_columns(world: World, task: Task) -> dict[str, list[str]]:
         for parameter in tool.parameters if tool.kind == "write" else ():
             if parameter.name not in call.arguments and f"{word}.{parameter.name}" not in unwanted:
                 for table, columns in (columns_filled_by(tool, parameter.name) or {}).items():
-                    found.setdefault(table, []).extend(columns)
-    return found
+                    open_columns.setdefault(table, []).extend(columns)
+    return open_columns
 
 
 def id_in(line: bytes) -> str:

@@ -97,9 +97,9 @@ def _section(policy: Policy, tool: str) -> str:
     return on_one_line(policy.for_tools([tool]).text)
 
 
-def answer_faults(task: Task, made: GoldenRun) -> Iterator[str]:
+def answer_faults(task: Task, run: GoldenRun) -> Iterator[str]:
     """Answers that no golden call returns, or that the user knows or may guess."""
-    held = {dump(value) for result in made.results for row in rows_of(result) for value in row.values()}
+    held = {dump(value) for result in run.results for row in rows_of(result) for value in row.values()}
     known = {dump(fact.value) for fact in task.scenario.facts}
     for fact in task.criteria.communicate:
         if any(is_guess(value, fact.unit == "cents") or dump(value) in known for value in fact.values):

@@ -72,19 +72,19 @@ CONTRACT_ENDING = ".contract.json"
 def contract_faults(outputs: Path) -> list[str]:
     """What is wrong with the contracts of a dataset's fused worlds, each with its file."""
     dataset = Dataset(outputs)
-    found = []
+    faults = []
     for file in sorted(dataset.store.path("database").glob(f"*{CONTRACT_ENDING}")):
         path = f"database/{file.name}"
         try:
             told = FusedBlueprint.model_validate_json(dataset.store.read(path))
-            made = fuse([dataset.blueprint(member.server) for member in told.members])
+            again = fuse([dataset.blueprint(member.server) for member in told.members])
         except (SkillweaveError, ValueError) as fault:
-            found.append(f"{path}: {str(fault).splitlines()[0]}")
+            faults.append(f"{path}: {str(fault).splitlines()[0]}")
             continue
-        if made.model_copy(update={"server": told.server}) != told:
-            found.append(f"{path}: is not what the blueprints of its domains come to")
+        if again.model_copy(update={"server": told.server}) != told:
+            faults.append(f"{path}: is not what the blueprints of its domains come to")
     dataset.close()
-    return found
+    return faults
 
 
 def rule_faults(outputs: Path, world: str) -> list[str]:

@@ -9,7 +9,7 @@ from skillweave.base.manifest import ItemRecord
 from skillweave.llm.ledger import Ledger, LedgerKey
 from skillweave.schema.question_metrics import QuestionMetrics
 from synth.cli.display import LiveProgress
-from synth.cli.usage import QuestionUsage, cost_of, usage_note
+from synth.cli.text import QuestionUsage, cost_of, usage_note
 
 HERE = LedgerKey("s02_entities", "entities.extract", "openai/m")
 

@@ -87,4 +87,4 @@ def test_every_variant_is_judged_as_it_was_made(folder: Path, comparisons: list[
 
 
 def test_the_dataset_is_verified_with_the_plugin(folder: Path) -> None:
-    run(folder, "synth", "verify", "outputs", "--set", "plugins=[compare]")
+    run(folder, "synth", "verify", "outputs", *CONFIG)

@@ -11,8 +11,8 @@ from synth.contracts.dependencies import auth_edges, data_edges
 from synth.questions.types import RowWords
 from synth.steps.s11_trajectory_fusion import FusionParams, trajectory_fusion
 from tests.fusion.stage import Stage
-from tests.fusion.test_trials import LINKED, NEVER, SERVERS, SIDE_BY_SIDE
 from tests.gates.services import NOW, key, service, single_state
+from tests.stories.test_proof import LINKED, NEVER, SERVERS, SIDE_BY_SIDE
 
 NAME = "Clinic__Insurer"
 WORDS: list[Record] = [

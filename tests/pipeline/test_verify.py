@@ -130,7 +130,7 @@ def nothing_to_do(line: Line) -> bool:
         (no_policy, "the reward rests on ['state'"),
         (other_digest, "was proven on the state '000000000000'"),
         (other_policy, "policies/CityHotel.md does not state R"),
-        (unknown_kind, "the line is no task: kind"),
+        (unknown_kind, "unknown kind of task 'sing'"),
         (hidden_tool, "does not offer"),
         (nothing_to_do, "already true"),
         (demanded_by_nobody, "one domain alone has no bridge rules"),

@@ -19,8 +19,8 @@ from synth.steps import s01_domain_expansion as s01
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
 from synth.steps import s08_tool_graph_generation as s08
+from synth.tasks.goals import goal_faults
 from synth.tasks.tellings import telling_faults
-from synth.tasks.templates import goal_faults
 from synth.trial.draft import fatal_faults
 from synth.trial.repair import repair_faults
 from synth.trial.rule_book import book_faults, contract_faults

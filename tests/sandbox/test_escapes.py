@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from skillweave.config.sections import Strength
-from skillweave.sandbox.inside.system_calls import JUDGED, MACHINES, REFUSED, numbers
+from skillweave.sandbox.inside.seccomp import JUDGED, MACHINES, REFUSED, numbers
 from skillweave.sandbox.limits import MEGABYTE, SandboxLimits
 from skillweave.sandbox.run import run
 from tests.sandbox.escapes import ESCAPES, HARNESS

@@ -12,8 +12,8 @@ from synth.servers.suite import DifferentialSuite, prepare_suite, run_suite
 from synth.simulation.build import simulate_history
 from synth.simulation.generation import state_of
 from synth.simulation.history import HistoryPlan
-from tests.history.worlds import NOW, a_blueprint, reference_rows
 from tests.servers.mutants import Mutant, mutants
+from tests.simulation.worlds import NOW, a_blueprint, reference_rows
 
 SERVICE = "DentalClinic"
 

@@ -7,8 +7,8 @@ from synth.servers.suite import DifferentialSuite
 from synth.servers.writing import REPAIR, TESTS, WRITE, excerpt, tables_used, tool_outlines
 from synth.simulation.generation import filled_tables
 from synth.steps.s06_database_generation import GENERATOR
-from tests.history.worlds import NOW, a_blueprint
 from tests.servers.fused import two_libraries
+from tests.simulation.worlds import NOW, a_blueprint
 from tests.world.clinic import a_blueprint as small
 
 

@@ -9,7 +9,7 @@ from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.call import RowChange
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.fusion import StoryCall, Storyline
-from skillweave.schema.task import Persona
+from skillweave.schema.task import Persona, Split
 from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
 from synth.contracts.dependencies import auth_edges, data_edges
@@ -21,7 +21,7 @@ from synth.tasks.combinations import combination_for
 from synth.tasks.knowledge import KnownValue
 from synth.tasks.replay import Rejected
 from synth.tasks.requests import request_of
-from synth.tasks.selection import Selection, find_candidates
+from synth.tasks.selection import Selection, SelectionInput, find_candidates
 from tests.gates.services import PAID_FIRST, bill, world
 
 NAMED = PAID_FIRST.model_copy(update={"rule": "paid_first"})
@@ -234,9 +234,8 @@ def chosen_and_judged(
     file = folder / "world.sqlite"
     file.write_bytes(joined.content)
     quotas = {one.id: most for one in templates}
-    selection = find_candidates(
-        joined.blueprint, file, joined.now, templates, quotas, "7", dict.fromkeys(quotas, "train")
-    )
+    splits: dict[str, Split] = dict.fromkeys(quotas, "train")
+    selection = find_candidates(SelectionInput(joined.blueprint, file, joined.now, templates, quotas, splits, "7"))
     combinations = selection.combinations
     return selection, judge_combinations(
         joined.blueprint, file, joined.now, templates, combinations, rules(joined), quotas

@@ -1,1 +1,1 @@
-"""What runs on the far side: standard library only, started by path, with relative imports and nothing of ours."""
+"""What runs inside the sandbox. It is started by path, so it uses the standard library and relative imports only."""

@@ -1,7 +1,7 @@
-"""Landlock: this process, and all that it starts, may touch the given paths and no others.
+"""Landlock: restrict this process, and all that it starts, to the given paths.
 
-By system calls through ctypes (docs.kernel.org/userspace-api/landlock.html). What a kernel does not know yet is left
-out; reading, writing and making files are known to every version.
+It uses system calls through ctypes (docs.kernel.org/userspace-api/landlock.html). Rights that a kernel does not know
+are left out; every version knows those to read, write and make files.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REMOVE_DIR, REMOVE_FILE, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
 REFER, TRUNCATE = 1 << 13, 1 << 14
 RIGHTS_OF = {1: 13, 2: 14, 3: 15, 4: 15}
-"""ABI version to its number of file rights; 16 from version 5 on."""
+"""ABI version -> number of its file rights; 16 from version 5 on."""
 READ = EXECUTE | READ_FILE | READ_DIR
 WRITE = READ_FILE | READ_DIR | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER | TRUNCATE
 ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
@@ -38,12 +38,16 @@ class PathRule(ctypes.Structure):
 
 
 def version() -> int:
-    """The kernel's Landlock ABI; 0 where it has none."""
+    """The version of the kernel's Landlock ABI; 0 if it has none."""
     return max(0, int(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_VERSION)))
 
 
 def restrict(readable: Sequence[str], writable: Sequence[str]) -> None:
-    """Allow reading beneath `readable`, reading and writing beneath `writable`; no_new_privs must be set."""
+    """Allow reading beneath `readable`, and reading and writing beneath `writable`. no_new_privs must be set.
+
+    Raises:
+        OSError: The kernel refuses.
+    """
     abi = version()
     handled = (1 << RIGHTS_OF.get(abi, 16)) - 1
     size = 8 if abi < 4 else 16 if abi < 6 else 24

@@ -1,9 +1,10 @@
-"""The launcher: the trusted process between us and generated code. Its one rule: nothing outlives the line to us.
+"""The launcher: the trusted process between the caller and generated code. Nothing outlives its line to the caller.
 
-We hold one end of a socket, the line. The launcher starts the code, confined, and watches it. When the code ends it
-reports the exit status over the line, or the bound that it was ended for; when it hears anything on the line it kills
-everything; when the line closes without a word, we are dead, and it deletes the folder too. It exists because the
-kernel's parent-death signal follows the thread that forked, and ours come and go.
+The caller holds one end of a socket, the line. The launcher starts the code, confined, and watches it. When the code
+ends, the launcher reports the exit status over the line, or the bound for which it stopped the code. A byte on the line
+makes it kill everything. If the line closes without a byte, the caller is dead, and the launcher deletes the folder
+too. A process of its own is needed because the kernel's parent-death signal follows the thread that forked, and the
+caller's threads come and go.
 """
 
 import contextlib
@@ -24,13 +25,13 @@ PR_SET_PDEATHSIG = 1
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
 CAPABILITIES = 64
-"""More than any kernel knows."""
+"""More capabilities than any kernel knows."""
 UNCONFINED = 126
-"""Exit status of code that could not be confined and so was not started."""
+"""Exit status if the code could not be confined and so was not started."""
 LOOK_MS = 50
-"""Between two looks at what the code uses."""
+"""Milliseconds between two looks at what the code uses."""
 POLL_MS = 10
-"""Between two looks at whether it has ended, where no descriptor tells."""
+"""Milliseconds between two looks at whether it has ended, if no descriptor tells."""
 
 Plan = dict[str, Any]
 
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 def _probe() -> None:
-    """Print what this machine offers."""
+    """Print as JSON what this machine offers to confine code."""
     offers = [name for name, there in (("landlock", landlock.version() > 0), ("seccomp", seccomp.is_known())) if there]
     try:
         namespaces.enter()
@@ -81,9 +82,9 @@ def _launch(plan: Plan) -> None:
 
 
 def _start(plan: Plan) -> NoReturn:
-    """In the first child: become, or start, the payload."""
+    """In the first child: become the payload, or start it."""
     try:
-        # A handler of ours would let the code interrupt the first process of its namespace, which ends all of it.
+        # With a handler, the code could interrupt the first process of its namespace, which would end the namespace.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if plan["strength"] != "namespaces":
             os.setsid()
@@ -101,7 +102,7 @@ def _start(plan: Plan) -> NoReturn:
 
 
 def _reap(pid: int) -> int:
-    """As the first process of a namespace: bury all until `pid` ends. The kernel kills what is left."""
+    """As the first process of a namespace: reap processes until `pid` ends. The kernel kills the others."""
     while True:
         ended, status = os.wait()
         if ended == pid:
@@ -116,7 +117,7 @@ def _payload(plan: Plan) -> NoReturn:
         if sys.platform == "linux":
             libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
             for number in range(CAPABILITIES):
-                # Only the superuser has any to lose; with them it could raise its own limits again.
+                # Only the superuser has capabilities; with them the code could raise its own limits again.
                 libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
         if "landlock" in plan["offers"]:
             landlock.restrict(plan["readable"], [*plan["writable"], os.devnull])
@@ -133,7 +134,7 @@ def _limit(limits: dict[str, list[int]]) -> None:
         try:
             resource.setrlimit(getattr(resource, name), (soft, hard))
         except (OSError, ValueError):
-            # macOS knows some limits by name only. There the log has said that the sandbox is weak.
+            # macOS does not apply some limits. There the user has been warned that the sandbox is weak.
             if sys.platform == "linux":
                 raise
 
@@ -146,7 +147,7 @@ def _refuse(error: Exception) -> NoReturn:
 def _die_with_parent(alive: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    # The parent may have died before the call; then it closed its end.
+    # The parent may have died before the call; then its end of the pipe is closed.
     poll = select.poll()
     poll.register(alive, select.POLLHUP)
     if poll.poll(0):
@@ -154,7 +155,11 @@ def _die_with_parent(alive: int) -> None:
 
 
 def _watch(pid: int, line: socket.socket, passed: Callable[[], str | None]) -> str | None:
-    """The exit status of `pid`, or what it passed; None where the line spoke or closed first. It is dead then."""
+    """Wait until `pid` ends, passes a bound, or the line becomes readable; kill it if it has not ended.
+
+    Returns:
+        The exit status, or the bound that was passed; None if the line was first.
+    """
     poll = select.poll()
     poll.register(line.fileno(), select.POLLIN | select.POLLHUP)
     has_descriptor = hasattr(os, "pidfd_open")
@@ -175,9 +180,9 @@ def _watch(pid: int, line: socket.socket, passed: Callable[[], str | None]) -> s
 
 
 def _told(line: socket.socket, report: str | None) -> bool:
-    """Report how it ended, and wait until we are dismissed; False where there is nobody any more."""
+    """Report how it ended, and wait for the dismissal; False if the caller is dead."""
     if report is not None:
-        # They may have left before they hear it. Whether with a word is still to be read.
+        # The caller may be gone already; reading below tells whether it dismissed us.
         with contextlib.suppress(OSError):
             line.sendall(f"{report}\n".encode())
     try:
@@ -194,11 +199,11 @@ def _delete(folder: str) -> None:
 
 
 def _kill_group(pid: int) -> None:
-    """Kill what shares the payload's session, where it leads one; in a namespace the kernel does it."""
+    """Kill the process group of the payload, if it leads one; in a namespace the kernel does it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 
 def _exit_status(status: int) -> int:
-    """As shells say it: 128 and more for signals."""
+    """The exit status as shells report it: 128 and more for signals."""
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)

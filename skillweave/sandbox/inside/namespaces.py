@@ -1,4 +1,4 @@
-"""Namespaces: a view of the machine without its network, its processes and any file system that can be written to."""
+"""Namespaces: a view of the machine without network, without other processes, and with read-only file systems."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ HERE = -100
 AT_RECURSIVE = 0x8000
 READ_ONLY = 1
 INNER_ID = 1000
-"""The user inside. Not root, so that executing a program drops the capabilities that a new namespace gives."""
+"""The user id inside. It is not root, so executing a program drops the capabilities that a new namespace gives."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -27,7 +27,7 @@ class Attributes(ctypes.Structure):
 
 
 def enter() -> None:
-    """Move this process into new namespaces; its next child is the first process of the new process namespace."""
+    """Move this process into new namespaces. Its next child is the first process of the new process namespace."""
     user, group = os.geteuid(), os.getegid()
     _checked(libc.unshare(NEW_NAMES | NEW_IPC | NEW_USER | NEW_PIDS | NEW_NETWORK), "unshare")
     _write("/proc/self/setgroups", "deny")
@@ -36,9 +36,9 @@ def enter() -> None:
 
 
 def seal(writable: list[str]) -> None:
-    """For this process and its children, make all file systems read-only but the given folders.
+    """Make all file systems read-only for this process and its children, except the given folders.
 
-    Modes and times of files included, which Landlock does not guard.
+    This also protects modes and times of files, which Landlock does not.
     """
     _checked(libc.unshare(NEW_MOUNTS), "unshare mounts")
     _checked(libc.mount(None, b"/", None, RECURSIVE | PRIVATE, None), "mount private")

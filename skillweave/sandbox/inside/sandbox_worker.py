@@ -1,6 +1,6 @@
 """Put into every worker's folder: `from sandbox_worker import serve`, then `serve(handle)`.
 
-It keeps the answers apart from what the code prints: standard output becomes standard error.
+It separates answers from what the code prints: what the code prints goes to standard error.
 """
 
 import json

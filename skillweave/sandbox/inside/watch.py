@@ -1,7 +1,7 @@
-"""The watch: what the code uses that no limit of the kernel bounds, read from /proc by the launcher.
+"""What the code uses and the kernel does not limit; the launcher reads it from /proc.
 
-Limits on processes do not bind the superuser, limits on memory bind each process alone, and a file that was deleted
-while it is open fills the disk without being in the folder.
+Limits on processes do not apply to the superuser, limits on memory apply to each process alone, and a file that is
+deleted while it is open fills the disk without being in the folder.
 """
 
 import contextlib
@@ -12,18 +12,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 OWN_MEMORY = 64 * 1024 * 1024
-"""Bytes that the trusted processes around the code may use."""
+"""Bytes that the trusted processes around the code may use in addition."""
 
 File = tuple[int, int]
-"""Device and number of a file."""
+"""Device and inode number of a file."""
 
 
 class ResourceUsage(NamedTuple):
+    """What a process and its descendants use."""
+
     threads: int
+    """Threads of all processes."""
     memory: int
     """Bytes in use, page tables included."""
     disk: int
-    """Bytes of files that are open and have no name any more."""
+    """Bytes of files that are open and have been deleted."""
 
 
 def regular_files(descriptors: tuple[int, ...]) -> frozenset[File]:
@@ -33,9 +36,13 @@ def regular_files(descriptors: tuple[int, ...]) -> frozenset[File]:
 
 
 def passed(pid: int, bounds: dict[str, int], trusted: int, given: frozenset[File]) -> str | None:
-    """The first of the bounds that `pid` and its descendants pass; `trusted` of these processes are not the code.
+    """The first bound that a process and its descendants pass; None if they keep all.
 
-    `given` are files that the code was started with.
+    Args:
+        pid: The process.
+        bounds: `threads`, `memory` and `disk` -> the most allowed.
+        trusted: How many of these processes confine the code and are not the code.
+        given: Open files that the code was started with; they do not count.
     """
     used = usage(pid, given)
     if used.threads - trusted > bounds["threads"]:
@@ -46,7 +53,7 @@ def passed(pid: int, bounds: dict[str, int], trusted: int, given: frozenset[File
 
 
 def usage(pid: int, given: frozenset[File]) -> ResourceUsage:
-    """What `pid` and its descendants use; nothing where there is no /proc."""
+    """What a process and its descendants use; zero if there is no /proc."""
     threads = memory = 0
     unnamed: dict[File, int] = {}
     for process in _family(pid):
@@ -62,7 +69,7 @@ def _family(pid: int) -> Iterator[int]:
     while waiting:
         process = waiting.pop()
         yield process
-        # What ended meanwhile uses nothing.
+        # A process that has ended meanwhile uses nothing.
         with contextlib.suppress(OSError):
             waiting += map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())
 

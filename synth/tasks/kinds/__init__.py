@@ -53,11 +53,11 @@ def derived_templates(goals: Sequence[TaskTemplate], source: TemplateSource) -> 
     return [template for recipe in recipes for template in recipe.templates(goals, source)] if goals else []
 
 
-def is_declined(made: Combination | Task) -> bool:
+def is_declined(task: Combination | Task) -> bool:
     """Whether the request of a task is declined, because a rule forbids it."""
-    return SCORED_KINDS[made.kind].ending == DECLINE
+    return SCORED_KINDS[task.kind].ending == DECLINE
 
 
-def is_transferred(made: Combination | Task) -> bool:
+def is_transferred(task: Combination | Task) -> bool:
     """Whether the request of a task is transferred to a human, because no offered tool serves it."""
-    return SCORED_KINDS[made.kind].ending == TRANSFER
+    return SCORED_KINDS[task.kind].ending == TRANSFER

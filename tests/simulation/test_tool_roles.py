@@ -4,8 +4,8 @@ import pytest
 
 from synth.simulation.build import simulate_history
 from synth.simulation.history import HistoryPlan
-from synth.simulation.people import tool_roles
-from tests.history.worlds import NOW, a_blueprint, reference_rows
+from synth.simulation.tool_roles import tool_roles
+from tests.simulation.worlds import NOW, a_blueprint, reference_rows
 
 PARTS = {
     "CityHotel": {

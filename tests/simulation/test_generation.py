@@ -4,7 +4,7 @@ import pytest
 
 from skillweave.sandbox.limits import SandboxLimits
 from synth.simulation.generation import run_generator
-from tests.history.worlds import NOW, a_blueprint
+from tests.simulation.worlds import NOW, a_blueprint
 
 GENERATE = "def generate(seed, now, people, pools):\n"
 

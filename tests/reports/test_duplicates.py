@@ -3,7 +3,7 @@
 from random import Random
 
 from synth.reports.duplicates import MANY, jaccard, near_duplicates, shingles, without_duplicates
-from tests.diversity.told import told
+from tests.reports.tasks_with_openings import told
 
 MOVE = ("move_appointment", {"appointment_id": "APT-0001", "slot_id": "SLO-0004"})
 LATER = ("move_appointment", {"appointment_id": "APT-0001", "slot_id": "SLO-0005"})

@@ -13,7 +13,7 @@ from synth.simulation.generation import state_of
 from synth.simulation.history import HistoryPlan
 from tests.gates import services
 from tests.gates.clinic_tasks import with_tools
-from tests.history.worlds import NOW, a_blueprint, reference_rows
+from tests.simulation.worlds import NOW, a_blueprint, reference_rows
 from tests.world.clinic import APPOINTMENT, a_world
 
 

@@ -2,7 +2,7 @@
 
 from skillweave.schema.reports import DuplicateCounts
 from synth.reports.diversity import coverage_of, diversity_of
-from tests.diversity.told import told
+from tests.reports.tasks_with_openings import told
 from tests.world.clinic import a_world
 
 CLINIC = a_world().blueprint

@@ -6,8 +6,8 @@ import pytest
 
 from skillweave.schema.task import Task
 from synth.reports.duplicates import AXES, Axis, overlaps, split_faults
-from tests.diversity.told import told
 from tests.evaluator.tasks import BASE
+from tests.reports.tasks_with_openings import told
 
 MOVE = ("move_appointment", {"appointment_id": "APT-0001"})
 OTHER = ("move_appointment", {"appointment_id": "APT-0002"})

@@ -3,7 +3,7 @@
 import pytest
 
 from synth.reports.diversity import distinct, self_bleu, skeletons_of, wording_of
-from tests.diversity.told import told
+from tests.reports.tasks_with_openings import told
 
 VARIED = [
     "could you move my visit please",

@@ -15,7 +15,7 @@ from synth.simulation.build import HistoryResult, close_gaps, simulate_history
 from synth.simulation.events import TOO_LONG, first_broken_invariant
 from synth.simulation.generation import state_of
 from synth.simulation.history import HistoryPlan
-from tests.history.worlds import NOW, a_blueprint, reference_rows
+from tests.simulation.worlds import NOW, a_blueprint, reference_rows
 
 DOMAIN = "CityHotel"
 SHORT = HistoryPlan(visits=150, days=20)
@@ -80,7 +80,7 @@ def test_another_seed_is_another_history(lived: HistoryResult) -> None:
 
 def test_a_history_is_the_same_in_another_process(lived: HistoryResult) -> None:
     code = (
-        "from tests.history.test_build import *; import hashlib;"
+        "from tests.simulation.test_build import *; import hashlib;"
         "built = close_gaps(a_blueprint(DOMAIN), simulate_history(a_blueprint(DOMAIN), reference_rows(DOMAIN), NOW,"
         " HistoryPlan(visits=25, days=4), '7/a'), NOW, '7');"
         "print(hashlib.sha256(repr((built.rows, built.summary)).encode()).hexdigest())"

@@ -208,10 +208,10 @@ def test_a_check_that_lets_needless_declines_pass_is_noticed(monkeypatch: pytest
 
 def test_conduct_is_tried_with_the_first_task_of_a_template_that_passes() -> None:
     template = a_template(calls=[{"tool": "move_appointment"}])
-    gauntlet = CombinationJudge(WORLD, [template], RULES)
+    judge = CombinationJudge(WORLD, [template], RULES)
     with pytest.raises(Rejected):
-        gauntlet.validated(a_move(golden=[APPOINTMENTS, SLOTS, MOVE, SLOTS], steps=[2]))
-    one, other = (gauntlet.validated(a_move()).gates for _ in range(2))
+        judge.validated(a_move(golden=[APPOINTMENTS, SLOTS, MOVE, SLOTS], steps=[2]))
+    one, other = (judge.validated(a_move()).gates for _ in range(2))
     assert (one.mutants["conduct"], other.mutants["conduct"]) == (True, False)
     first, second = (gates.mutants["sorts"] for gates in (one, other))
     assert {"nothing", "declined_and_done"} <= {*dict(first)}  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from synth.simulation.build import simulate_history
 from synth.simulation.events import InvariantMonitor
 from synth.simulation.generation import state_of
 from synth.simulation.history import HistoryPlan
-from tests.history.worlds import NOW, a_blueprint, reference_rows
+from tests.simulation.worlds import NOW, a_blueprint, reference_rows
 
 
 @pytest.mark.parametrize("domain", ["DentalClinic", "HealthPlan", "CarRental"])

@@ -12,7 +12,7 @@ from synth.fusion.rewriting import ContractStatement, RewriteProver, prove_rewri
 from synth.offline.services import catalogue
 from tests.fusion.awkward import READS, WRITES
 from tests.fusion.libraries import library
-from tests.history.worlds import a_blueprint
+from tests.simulation.worlds import a_blueprint
 
 ALIKE = [library("Library", reads=READS, writes=WRITES), library("Archive")]
 """Two domains with the same tables: what is redirected from one to the other prepares all the same."""

@@ -8,7 +8,7 @@ import pytest
 from skillweave.base.errors import ConfigError
 from synth.cli.app import main
 from synth.reports.decontamination import BenchmarkComparison, BenchmarkTool, parts_of, read_benchmark
-from tests.diversity.told import told
+from tests.reports.tasks_with_openings import told
 
 TEXT = "Please move my appointment with Dr Iyer to the first free slot on a Friday afternoon in March, will you?"
 TASKS = [

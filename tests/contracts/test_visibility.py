@@ -13,8 +13,8 @@ from synth.contracts.visibility import (
     subject_keys,
 )
 from tests.gates.clinic_tasks import with_tools
-from tests.history.worlds import a_blueprint
 from tests.offline.test_variation import SETTINGS
+from tests.simulation.worlds import a_blueprint
 from tests.world.clinic import a_blueprint as clinic
 
 PLAIN = "SELECT slot_id, starts_at FROM slot ORDER BY slot_id"
