@@ -18,10 +18,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench._conversations import TRIALS, conversations
 from bench._endpoint import held, megabytes
 from bench._practice import practice
-from bench._stages import Bench
+from bench._stages import TRIALS, Bench, conversations
 from bench._visits import visits, write_dataset
 from skillweave.schema.trajectory import TrajectoryRecord
 from skillweave.world.dataset import Dataset

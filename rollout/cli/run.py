@@ -1,28 +1,161 @@
-"""`run`: hold the conversations that are owed, under the folder's lock, and report the result."""
+"""The command `rollout run`: hold the conversations that are not there yet, show progress, and sum up."""
 
 import asyncio
+import shlex
+import sys
+import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from rollout.cli.options import RolloutOptions
-from rollout.cli.plan import owed, run_record, selected, settings_of
-from rollout.cli.report import Display, display, show_report
+from rollout.cli.options import RolloutOptions, owed, run_record, selected, settings_of
 from rollout.dispatcher import Width, Written
-from rollout.folder import RolloutFolder, RunFigures
+from rollout.folder import USER_SHARE, FolderState, RolloutFolder, RunFigures
 from rollout.parts import SourceContext, blamed, made, part, said
 from rollout.task import RolloutTask, TaskSource
 from rollout.trajectory import RolloutLimits, RolloutSettings
-from rollout.world.speakers import BackendFactory, user_config, user_warning
+from rollout.world.source import BackendFactory, user_config, user_warning
+from skillweave.base.command import ProgressDisplay, one_line, progress
 from skillweave.base.errors import ProviderError, SkillweaveError, StopError
 from skillweave.base.store import locked
 from skillweave.config.llm import SpeakerConfig
 from skillweave.config.sections import Config
 from skillweave.llm.backends.backend import Backend
+from skillweave.llm.ledger import Ledger, cost_in_words
 from skillweave.llm.models import split_name
 from skillweave.schema.trajectory import TrajectoryRecord
 from skillweave.world.dataset import Dataset
+
+
+class Display:
+    def __init__(self, shown: ProgressDisplay, ledger: Ledger) -> None:
+        self._shown = shown
+        self._ledger = ledger
+        self._begun = time.monotonic()
+        self._started = 0
+
+    def started(self) -> None:
+        """Count a conversation that begins."""
+        self._started += 1
+
+    def ended(self, tally: RunFigures) -> None:
+        """Show that a conversation ended. The tally counts it already."""
+        self._shown.advance(tally.done, self._note(tally))
+
+    def _note(self, tally: RunFigures) -> str:
+        spent = self._ledger.total()
+        tokens = (spent.input_tokens + spent.output_tokens) / max(time.monotonic() - self._begun, 1e-9)
+        parts = [f"{self._started - tally.done} running"]
+        if tokens >= 1:
+            parts.append(f"{tokens:,.0f} tokens/s")
+        if spent.cost_usd or spent.unpriced:
+            parts.append(cost_in_words(spent.cost_usd, spent.unpriced))
+        if tally.scored:
+            parts.append(f"{tally.passed / tally.scored:.1%} passed")
+        if tally.errors:
+            parts.append(f"{sum(tally.errors.values())} errors")
+        return ", ".join(parts)
+
+
+@contextmanager
+def display(total: int, ledger: Ledger) -> Iterator[Display]:
+    """Show progress in the form that standard output supports.
+
+    Args:
+        total: The number of conversations to hold.
+        ledger: The run's usage and cost.
+    """
+    with progress("conversations", total) as shown:
+        yield Display(shown, ledger)
+
+
+MOST = 5
+"""The most unreadable tasks, and the most torn lines, that are shown."""
+SHOWN = 300
+"""Characters of an error that are shown."""
+
+
+def show_report(
+    config: Config, options: RolloutOptions, held: FolderState, asked: int, tally: RunFigures, spent: StopError | None
+) -> int:
+    """Print the summary of a run.
+
+    Args:
+        config: The configuration of the run.
+        options: The command line's options.
+        held: What the folder held before the run.
+        asked: The number of trajectories that were owed at the start.
+        tally: The figures of this run.
+        spent: Why the run stopped early; None if it did not.
+
+    Returns:
+        The exit status: 1 if trajectories are owed or lost to defects of the dataset.
+    """
+    for place in held.torn[:MOST]:
+        print(f"{one_line(str(options.rollouts / place))}: torn, counts for nothing")
+    if len(held.torn) > MOST:
+        print(f"and {len(held.torn) - MOST} more torn lines, which count for nothing")
+    if not asked:
+        print(f"nothing to do: {options.rollouts} holds all requested trajectories, {len(held.done)} in all")
+    else:
+        _show_tally(config, tally)
+    for place in tally.unreadable[:MOST]:
+        print(f"  cannot be read: {one_line(place)}")
+    if tally.user_share > USER_SHARE:
+        print(
+            f"warning: {tally.user_share:.1%} of the conversations were lost to the simulated user "
+            f"{user_config(config.rollout).model}: its answers were empty or held invented figures; try another model",
+            file=sys.stderr,
+        )
+    if config.rollout.record_tokens and tally.done and not tally.tokens_kept:
+        print("warning: rollout.record_tokens is set, but the endpoint returned no tokens", file=sys.stderr)
+    if spent is not None:
+        print(f"stopped: {one_line(str(spent))}", file=sys.stderr)
+    left = asked - tally.done + tally.owed
+    if left:
+        print(f"{left} trajectories are owed; run the same command again")
+    defects = tally.errors["world"]
+    if defects:
+        print(
+            f"{defects} trajectories are lost to defects of the dataset; see them with: "
+            f"python -m synth verify {shlex.quote(config.outputs_dir)}"
+        )
+    print(f"wrote {shlex.quote(str(options.rollouts))}; next: {_scoring(config, options)}")
+    return 1 if left or defects else 0
+
+
+def _scoring(config: Config, options: RolloutOptions) -> str:
+    """The command that scores these rollouts."""
+    outputs = shlex.quote(config.outputs_dir)
+    name = options.rollouts.name
+    folder = Path(config.outputs_dir, "evaluation", "" if name == "rollouts" else name)
+    results = shlex.quote(str(folder / "results.jsonl"))
+    return (
+        f"python -m evaluator.run_evaluation --mode all --rollouts-dir {shlex.quote(str(options.rollouts))} "
+        f"--outputs-dir {outputs} --mcp-outputs-dir {outputs} --output {results}"
+    )
+
+
+def _show_tally(config: Config, tally: RunFigures) -> None:
+    users = f" with {', '.join(sorted(tally.users))}" if tally.users else ""
+    share = f", {tally.passed} of {tally.scored} passed ({tally.passed / tally.scored:.1%})" if tally.scored else ""
+    print(f"{tally.done} conversations of {', '.join(sorted(tally.agents))}{users}{share}")
+    print(f"  ended by: {_listed(tally.stops)}; {tally.turns} turns, {tally.calls} calls")
+    cost = "cost unknown: give prices in llm.prices" if tally.cost_usd is None else f"{tally.cost_usd:.2f} USD"
+    print(f"  tokens: {tally.input_tokens:,} in, {tally.output_tokens:,} out, {cost}")
+    if tally.users:
+        lost = f"{tally.errors['user']} of {tally.done} conversations lost to the user"
+        print(
+            f"  {tally.sent_back} answers of the user sent back (empty, or invented figures); {lost} (no usable answer)"
+        )
+    for kind, count in sorted(tally.errors.items()):
+        print(f"  {count} {kind} errors, the first: {one_line(tally.first_errors[kind])[:SHOWN]}")
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
 
 HOPELESS = 20
 """If the first conversations, this many, all end with an error of the provider, the endpoint is down or misnamed."""

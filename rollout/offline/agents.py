@@ -7,8 +7,8 @@ from typing import Any
 
 from rollout.offline.careless import Careless, column_of, mistake_of
 from rollout.offline.dialogue_policy import AgentBehaviour, DialoguePolicy, MakeCalls, hands_over
-from rollout.offline.phrases import said
 from rollout.offline.script import Script, Transcript, scripts_of, transcript_of
+from rollout.offline.user import said
 from skillweave.base.errors import ConfigError
 from skillweave.llm.backends.backend import Backend, OfflineBackend, Reply, Request
 from skillweave.schema.record import Json

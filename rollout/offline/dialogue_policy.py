@@ -10,8 +10,8 @@ from random import Random
 from typing import NamedTuple
 
 from evaluator.text.facts import tells_fact, value_forms
-from rollout.offline.phrases import YES, Kind, label, listed, said
 from rollout.offline.script import Heard, PastCall, PlannedCall, Reacted, Script, Transcript
+from rollout.offline.user import YES, Kind, label, listed, said
 from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from rollout.offline.phrases import deed, label
+from rollout.offline.user import deed, label
 from skillweave.llm.backends.backend import Request
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedTool
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER, Parameter, Tool, ToolKind

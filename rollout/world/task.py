@@ -6,7 +6,7 @@ from typing import Protocol
 
 from evaluator import score
 from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime
-from rollout.user.user import User, UserRole
+from rollout.user import User, UserRole
 from skillweave.schema.contract import Policy
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task

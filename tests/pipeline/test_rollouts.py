@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rollout.user.user import TELLINGS
+from rollout.user import TELLINGS
 from tests.pipeline.small import ROOT
 
 Record = dict[str, Any]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rollout.cli.options import RolloutOptions
-from rollout.cli.report import MOST, show_report
+from rollout.cli.run import MOST, show_report
 from rollout.folder import FolderState, RunFigures
 from rollout.trajectory import RolloutSettings
 from skillweave.base.errors import BudgetError

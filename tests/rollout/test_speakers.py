@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rollout.cli.app import main
-from rollout.world.speakers import ONLY_SCRIPTED, user_config, user_warning
+from rollout.world.source import ONLY_SCRIPTED, user_config, user_warning
 from skillweave.config.sections import RolloutConfig
 from tests.llm.protocols import a_completion
 from tests.llm.scripted import ScriptedServer, reply

@@ -1,7 +1,7 @@
 """Builder of conversations in the small clinic, with a user who says what a list holds."""
 
 from evaluator.text.facts import UserKnowledge
-from rollout.user.user import User, UserRole
+from rollout.user import User, UserRole
 from rollout.world.source import HeldContract
 from rollout.world.task import HeldSession, WorldTask
 from skillweave.llm.backends.backend import Backend, Sampling

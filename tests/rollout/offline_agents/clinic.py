@@ -11,7 +11,7 @@ from typing import Any
 from rollout.dispatcher import PipelinedDispatcher, Width
 from rollout.offline.user import heard_by, reply
 from rollout.trajectory import RolloutSettings, Trajectory
-from rollout.user.user import UserRole
+from rollout.user import UserRole
 from rollout.world.source import ContractOpener, WorldTasks
 from skillweave.llm.backends.backend import Backend, OfflineBackend, Request
 from skillweave.schema.task import Task

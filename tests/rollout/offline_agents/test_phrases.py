@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.offline.phrases import AGENT, Kind, deed, label, listed, said, understood
+from rollout.offline.user import AGENT, Kind, deed, label, listed, said, understood
 
 WORDS = st.text(alphabet="abz019 .,:;()'-", min_size=1, max_size=20).map(str.strip).filter(bool)
 LABELS = st.lists(st.sampled_from(["method", "(pay bill)", "your", "date"]), min_size=1).map(" ".join)

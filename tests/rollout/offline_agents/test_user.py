@@ -6,9 +6,8 @@ from random import Random
 import pytest
 
 from rollout.offline.agents import offline_agent
-from rollout.offline.phrases import said
-from rollout.offline.user import heard_by, offline_user, reply
-from rollout.user.user import AGAIN, UserAnswer, UserRole, role_of
+from rollout.offline.user import heard_by, offline_user, reply, said
+from rollout.user import AGAIN, UserAnswer, UserRole, role_of
 from skillweave.base.errors import AuthorError
 from skillweave.llm.backends.backend import Request
 from skillweave.schema.task import Task

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rollout.user.user import UserAnswer, read_answer
+from rollout.user import UserAnswer, read_answer
 
 YES = UserAnswer(text='Yes, "do" it.', agrees=True, wants_human=False, done=False)
 BYE = UserAnswer(text="Thanks, bye!", agrees=None, wants_human=False, done=True)

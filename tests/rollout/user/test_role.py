@@ -2,7 +2,7 @@
 
 from random import Random
 
-from rollout.user.user import GREETINGS, role_of
+from rollout.user import GREETINGS, role_of
 from tests.rollout.offline_agents.clinic import tasks
 
 TASK = tasks()[0]

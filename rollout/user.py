@@ -198,7 +198,7 @@ def role_of(task: Task, company: str, trial: int, random: Random) -> UserRole:
     )
 
 
-QUESTION = "rollout.user.user"
+QUESTION = "rollout.user"
 TRIES = 3
 """The most answers to one message of the agent, the first one included."""
 NOT_SENT = "(Your last answer was not sent: "
