@@ -1,7 +1,7 @@
 """Gates: what a task must show, by execution, before it is kept.
 
-Each gate is a file; `GATES` lists them in the order in which they run. What has no source, or two meanings, is rejected
-before what is merely not needed. `python -m synth verify`, the card and docs/proof.md go over the same list.
+Each gate is a file; `GATES` lists them in the order in which they run. Gates that find a missing source or a second
+meaning run before those that find a needless call. `python -m synth verify`, the card and docs/proof.md use this list.
 """
 
 from skillweave.plugins import Registry

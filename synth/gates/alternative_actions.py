@@ -1,8 +1,8 @@
-"""Gate: what a bridge rule demands cannot be had by another write that ends in another state.
+"""Gate: no other write meets a bridge rule's demand and leads to another end state.
 
-The user has agreed to what is needed, not to one tool by name. So every other write of the same domain is tried in the
-place of each demanded call, with the same arguments as far as it takes them. If the rest then goes through lawfully and
-ends otherwise, the task has two right answers.
+The user has agreed to what is needed, not to one tool by name. So the gate replaces each demanded call with every other
+write of the same domain, and passes on the arguments that both tools take. If the other calls are still lawful and the
+end state differs, the task has two right answers.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ from synth.search.arguments import argument_search
 from synth.tasks.replay import Rejected, make_calls, open_session, run_golden
 
 TRIES = 4
-"""Calls of one other tool that are tried."""
+"""Calls to try of each other tool."""
 
 
 GATE = TaskGate(
     name="alternative_actions",
     proves="No other write does what a bridge rule demands and ends in another state.",
-    runs="The golden calls with other writes of the same domain in the place of each demanded call.",
+    runs="The golden calls, with each demanded call replaced by other writes of the same domain.",
     figures={
         "grounded.other_ways": "calls that were tried in the place of demanded ones",
     },
@@ -42,7 +42,7 @@ GATE = TaskGate(
 
 
 def check_alternative_actions(world: World, combination: Combination, criteria: Criteria) -> int:
-    """How many other calls were tried in the place of demanded ones; Rejected where one does as well."""
+    """Count the calls tried in place of demanded ones. Raises Rejected if one of them meets the demand too."""
     tried = 0
     for place, call in enumerate(combination.golden):
         if call.demanded_by is None:
@@ -58,7 +58,7 @@ def check_alternative_actions(world: World, combination: Combination, criteria: 
 
 
 def _others(world: World, combination: Combination, place: int) -> Iterator[GoldenCall]:
-    """Other writes of the same domain that name a row of the demanded call's."""
+    """Other writes of the same domain that name a row which the demanded call names."""
     call = combination.golden[place]
     fused = world.blueprint
     if not isinstance(fused, FusedBlueprint):

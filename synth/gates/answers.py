@@ -1,6 +1,6 @@
-"""Gate: what the user is to be told is what the golden calls return, unknown to the user, and no guess.
+"""Gate: the golden calls return the facts that the user wants to know, and the user can neither know nor guess them.
 
-The same words must not fit another row that a read shows when it is called in another way: two answers would be true.
+If a read that is called in another way shows another row that fits the same words, two answers would be true.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from synth.gates.gate import Gate
 from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, has_more_views, make_calls, open_session, rows_of
 
 SMALL = 10
-"""Numbers below this are guessed too easily; so are amounts below ten units of a currency."""
+"""Numbers below this are too easy to guess, and so are amounts of money below ten units of the currency."""
 
 
 GATE = Gate(
@@ -23,11 +23,11 @@ GATE = Gate(
         "What is to be told is the one true answer, it lasts until the end, and the user can neither know nor guess it."
     ),
     runs=(
-        "The read that tells it, called in the other ways that an agent may; the same read again at the end, unless"
-        " the question is in the past tense."
+        "The read that returns the fact, with the other arguments that an agent may use; the same read again at the"
+        " end, unless the question is in the past tense."
     ),
     figures={
-        "grounded.answers_weighed": "other rows that were compared with the words of the question",
+        "grounded.answers_weighed": "other rows compared with the words of the question",
     },
     reasons=(
         "golden tells another value",
@@ -43,10 +43,10 @@ GATE = Gate(
 
 
 def check_answers(world: World, combination: Combination, template: TaskTemplate, run: GoldenRun) -> int:
-    """How many other rows were weighed; Rejected where a fact is not worth telling, or not the only true one."""
+    """Count the other rows compared. Raises Rejected if the user could know or guess a fact, or if it has a rival."""
     values = told_values(template, combination, run.results)
     known = {dump(value) for row in combination.rows for value in row.columns.values()}
-    known |= {dump(said.value) for said in combination.values} | {dump(v) for v in combination.credentials.values()}
+    known |= {dump(stated.value) for stated in combination.values} | {dump(v) for v in combination.credentials.values()}
     for fact, returned in zip(combination.communicate, values, strict=True):
         if [dump(value) for value in fact.values] != [dump(value) for value in returned]:
             raise Rejected("golden tells another value", f"{fact.noun}: {fact.values} is not {returned}")
@@ -61,11 +61,11 @@ def check_answers(world: World, combination: Combination, template: TaskTemplate
 def _check_lasting(
     world: World, combination: Combination, template: TaskTemplate, values: Sequence[Sequence[Json]]
 ) -> None:
-    """What is asked as it is has to be so still when all is done: the read that tells it is made again."""
-    asked = [(goal, right) for goal, right in zip(template.tell, values, strict=True) if not goal.was]
+    """Check that a fact asked for in the present tense still holds at the end: repeat the read that returns it."""
+    goals = [(goal, right) for goal, right in zip(template.tell, values, strict=True) if not goal.was]
     with open_session(world, combination) as session:
         results = make_calls(session, combination.golden)
-        for goal, right in asked:
+        for goal, right in goals:
             step = combination.steps[goal.call - 1]
             if world.blueprint.tool(combination.golden[step].tool).kind != "read" or not results[step].ok:
                 continue
@@ -77,7 +77,7 @@ def _check_lasting(
 
 
 def told_values(template: TaskTemplate, combination: Combination, results: Sequence[CallResult]) -> list[list[Json]]:
-    """For each fact to tell the values that the results hold of it: one, unless rows cannot be told apart."""
+    """For each fact to tell, its values in the results: one value, unless the user's words fit several rows."""
     return [_values(goal, combination, results) for goal in template.tell]
 
 
@@ -93,19 +93,19 @@ def _rows(combination: Combination, step: int, results: Sequence[CallResult]) ->
 
 
 def _id_of(row: dict[str, Json]) -> str:
-    """What says which row it is, whatever has become of it; nothing where a result is no row of its own."""
+    """The id of a row, which later changes to the row leave alone; empty if the result has no id."""
     return next((dump(value) for name, value in row.items() if name.endswith("_id")), "")
 
 
 def is_guess(value: Json, is_money: bool) -> bool:
-    """Whether somebody who knows nothing may hit on the value."""
+    """Whether somebody who knows nothing could guess the value."""
     if value is None or isinstance(value, (bool, list, dict)) or value == "":
         return True
     return isinstance(value, (int, float)) and abs(value) < (SMALL * 100 if is_money else SMALL)
 
 
 def _weighed(world: World, combination: Combination, template: TaskTemplate, number: int, right: Sequence[Json]) -> int:
-    """Look at the read that tells a fact in every way in which it can be called."""
+    """Compare a fact with every row that its read can show, and count the rows."""
     goal = template.tell[number]
     step = combination.steps[goal.call - 1]
     about = _about(combination, step)
@@ -116,13 +116,17 @@ def _weighed(world: World, combination: Combination, template: TaskTemplate, num
         make_calls(session, combination.golden[:step])
         for row in all_shown_rows(world, session, combination, combination.golden[step], _asked(combination, about)):
             weighed += 1
-            if _fits(about, row) and goal.column in row and [dump(row[goal.column])] != [dump(one) for one in right]:
+            if (
+                _fits(about, row)
+                and goal.column in row
+                and [dump(row[goal.column])] != [dump(value) for value in right]
+            ):
                 raise Rejected("second true answer", f"{goal.noun}: {row[goal.column]!r} fits {about.columns} too")
     return weighed
 
 
 def is_view_limit_met(world: World, combination: Combination, template: TaskTemplate) -> bool:
-    """Whether a read that tells a fact can be called in more ways than are looked at."""
+    """Whether a read that returns a fact can be called in more ways than the gate tries."""
     for goal in template.tell:
         step = combination.steps[goal.call - 1]
         about = _about(combination, step)
@@ -136,12 +140,14 @@ def _about(combination: Combination, step: int) -> MentionedRow | None:
 
 
 def _asked(combination: Combination, about: MentionedRow) -> set[str]:
-    """Arguments that are part of the question; a day that the row's own words say only helps to find the row."""
+    """Arguments that are part of the question. A day that also describes the row only helps to find the row."""
     days = {str(value)[:10] for value in about.columns.values()}
     return {
-        said.parameter for said in combination.values if said.call == about.call and said.value not in (None, *days)
+        known_value.parameter
+        for known_value in combination.values
+        if known_value.call == about.call and known_value.value not in (None, *days)
     }
 
 
-def _fits(said: MentionedRow, row: dict[str, Json]) -> bool:
-    return all(column not in row or row[column] == value for column, value in said.columns.items())
+def _fits(mention: MentionedRow, row: dict[str, Json]) -> bool:
+    return all(column not in row or row[column] == value for column, value in mention.columns.items())

@@ -1,7 +1,7 @@
-"""Gate: every argument has a source that gives exactly its value, and the user's words tell every row apart.
+"""Gate: every argument has a source that gives exactly its value, and the user's words identify every row.
 
-A source is checked, not believed: what the user says is compared with what they know, a place in a result with what
-stands there, and a row of a list with the words that pick it.
+The gate checks each source. It compares what the user says with what they know, a reference to a result with the value
+there, and a row of a list with the words that pick it.
 """
 
 import re
@@ -29,16 +29,16 @@ GATE = Gate(
     name="argument_sources",
     proves="Every argument has a source, the words pick one row of a list, and the credentials fit one person.",
     runs=(
-        "What the user says, the session gives, or an earlier result holds is compared with the argument; the words"
-        " with each row of the list that the golden call got; the credentials with the rows of all persons."
+        "Each argument is compared with what the user says, the session gives, or an earlier result holds; the words"
+        " with each row of the list that the golden call returned; the credentials with the rows of all persons."
     ),
     figures={
         "grounded.arguments": "arguments of the golden calls",
-        "grounded.grounded": "those with a source: all",
-        "grounded.user": "said by the user",
-        "grounded.env": "given by the session",
-        "grounded.call": "found in an earlier result",
-        "grounded.computed": "computed from an earlier result; left out where there are none",
+        "grounded.grounded": "arguments with a source: all of them",
+        "grounded.user": "arguments that the user states",
+        "grounded.env": "arguments that the session gives",
+        "grounded.call": "arguments from an earlier result",
+        "grounded.computed": "arguments computed from an earlier result; omitted if there are none",
     },
     reasons=(
         "argument without source",
@@ -50,7 +50,7 @@ GATE = Gate(
 
 
 def check_argument_sources(world: World, combination: Combination, run: GoldenRun) -> dict[str, Json]:
-    """How many arguments have which kind of source. Rejected where one has none, or the words fit several rows."""
+    """Count the arguments by kind of source. Raises Rejected if one has no source, or if words fit several rows."""
     kinds: Counter[str] = Counter()
     for place, call in enumerate(combination.calls):
         for name in call.arguments:
@@ -62,9 +62,9 @@ def check_argument_sources(world: World, combination: Combination, run: GoldenRu
             if fault:
                 raise Rejected("argument without source", f"{call.tool}.{name} {fault}")
         _check_rows(combination, run, place, call)
-    for said in combination.rows:
-        if said.parameter is None:
-            _check_apart(said, rows_of(run.results[said.call]))
+    for mention in combination.rows:
+        if mention.parameter is None:
+            _check_apart(mention, rows_of(run.results[mention.call]))
     _check_person(world, combination, run)
     return {
         "arguments": kinds.total(),
@@ -78,7 +78,7 @@ def _fault(world: World, combination: Combination, run: GoldenRun, place: int, n
     call = combination.calls[place]
     value = dump(call.arguments[name])
     if call.tool in SESSION_TOOLS:
-        return None  # Why and what is handed over is the agent's own to say.
+        return None  # The agent chooses the reason and the summary of a transfer.
     if source == "user":
         return None if value in _said(world, combination, place, name) else "is said by nobody"
     if source == "env":
@@ -90,42 +90,42 @@ def _fault(world: World, combination: Combination, run: GoldenRun, place: int, n
 
 
 def _said(world: World, combination: Combination, place: int, name: str) -> list[str]:
-    """What the user says for this very argument."""
+    """The values that the user states for this argument."""
     if world.blueprint.tool(combination.calls[place].tool).kind == "auth":
         return [dump(combination.credentials[name])] if name in combination.credentials else []
-    said = [dump(said.value) for said in combination.values if (said.call, said.parameter) == (place, name)]
+    values = [dump(known.value) for known in combination.values if (known.call, known.parameter) == (place, name)]
     if is_transferred(combination):
-        said += [dump(row.key) for row in combination.rows if (row.call, row.parameter) == (place, name)]
-    return said
+        values += [dump(row.key) for row in combination.rows if (row.call, row.parameter) == (place, name)]
+    return values
 
 
 def _check_rows(combination: Combination, run: GoldenRun, place: int, call: GoldenCall) -> None:
-    """Of a list the user's words pick the row."""
+    """Check that the user's words pick the row of each list from which the call takes an argument."""
     for name, source in call.grounding.items():
         reference = result_reference(source)
         matched = _IN_LIST.fullmatch(reference.path) if reference else None
         if reference is None or matched is None:
             continue
-        said = [row for row in combination.rows if (row.call, row.parameter) == (place, name)]
-        if not said:
+        mentions = [row for row in combination.rows if (row.call, row.parameter) == (place, name)]
+        if not mentions:
             raise Rejected("row not told apart", f"{call.tool}.{name}: no words say which row of {source!r}")
-        for row in said:
+        for row in mentions:
             _check_apart(row, rows_of(run.results[reference.call]), int(matched["row"]), matched["column"])
 
 
 def _check_apart(
-    said: MentionedRow, rows: Sequence[dict[str, Json]], wanted: int | None = None, column: str = ""
+    mention: MentionedRow, rows: Sequence[dict[str, Json]], wanted: int | None = None, column: str = ""
 ) -> None:
-    """The words fit one row, that which is wanted; or rows that all give the same value of the column that is taken."""
-    fitting = [n for n, row in enumerate(rows) if all(row.get(c) == value for c, value in said.columns.items())]
+    """Check that the words fit only the wanted row, or only rows with the same value in the column."""
+    fitting = [n for n, row in enumerate(rows) if all(row.get(c) == value for c, value in mention.columns.items())]
     is_one = len(fitting) == 1 and wanted in (None, fitting[0])
     same = wanted in fitting and len({dump(rows[n].get(column)) for n in fitting}) == 1
-    if not (is_one or same) or not said.columns:
-        raise Rejected("row not told apart", f"{said.read}: {said.columns} fits {len(fitting)} rows")
+    if not (is_one or same) or not mention.columns:
+        raise Rejected("row not told apart", f"{mention.read}: {mention.columns} fits {len(fitting)} rows")
 
 
 def _check_person(world: World, combination: Combination, run: GoldenRun) -> None:
-    """Signing in signs in the caller, and nobody else has the same facts."""
+    """Check that signing in identifies the caller, and that nobody else has the same credentials."""
     for call, result in zip(combination.golden, run.results, strict=True):
         if tool_of(world.blueprint, call.tool).kind != "auth":
             continue

@@ -1,7 +1,7 @@
-"""Gate: what the request leaves out decides it, so that the agent has to ask.
+"""Gate: the outcome depends on the argument that the request leaves out, so the agent has to ask for it.
 
-Other values are tried in the place of the one left out: another row that the caller is shown, another day, another
-choice. What the golden calls take from the row changes with it.
+The gate tries other values for that argument: another row that the caller can see, another day, another choice. If the
+golden calls take more from the row, those values change with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,18 +34,18 @@ from synth.tasks.replay import (
 )
 
 OTHERS = 4
-"""Other readings that are counted; there may be more."""
+"""Other readings to count; there may be more."""
 TRIED = 40
-"""Other values that are tried."""
+"""Other values to try."""
 
 
 GATE = Gate(
     name="clarification_needed",
     proves="Without what the user leaves out the request has several lawful outcomes; with it, one.",
-    runs="The golden calls with other values in its place; each lawful one that ends differently is a reading.",
+    runs="The golden calls with other values for it; each lawful run with another end state is a reading.",
     figures={
         "grounded.withheld": (
-            "each argument that is left out, with the readings of the request without it; `clarify` tasks only"
+            "each argument that the request leaves out, with the readings without it; `clarify` tasks only"
         ),
     },
     reasons=("nothing to ask for",),
@@ -56,9 +56,13 @@ GATE = Gate(
 def check_clarification(
     world: World, combination: Combination, criteria: Criteria, said: Sequence[KnownValue] | None = None
 ) -> dict[str, Json]:
-    """The figure of a `clarify` task, and nothing for others: readings of its request, the golden one included.
+    """The figure of a `clarify` task, empty for others: the readings of its request, including the golden one.
 
-    `said`: all that the user says. Rejected where what is left out needs no asking.
+    Args:
+        said: All that the user says; None takes it from the combination.
+
+    Raises:
+        Rejected: The agent need not ask for what the request leaves out.
     """
     if not KINDS[combination.kind].withholds:
         return {}
@@ -76,7 +80,7 @@ def check_clarification(
 
 
 def no_clarification_reason(world: World, combination: Combination) -> str | None:
-    """The reason why what a combination leaves out has not to be asked for; None where it has."""
+    """Why the agent need not ask for what a combination leaves out; None if the agent has to ask."""
     run = run_golden(world, combination)
     if not run.succeeded:
         return "golden call fails"
@@ -90,23 +94,23 @@ def no_clarification_reason(world: World, combination: Combination) -> str | Non
 def readings(
     world: World, combination: Combination, criteria: Criteria, left_out: OmittedSlot, said: Sequence[KnownValue]
 ) -> Iterator[ReplacedArguments]:
-    """Other lawful readings of a request without what is left out, each with an end state of its own."""
+    """Other lawful readings of a request that leaves an argument out; no two lead to the same end state."""
     ends: set[str] = set()
     for value in islice(_others(world, combination, left_out, said), TRIED):
-        meant = _meant(world, combination, left_out, value)
-        run = run_golden(world, combination, instead=meant) if meant else None
+        reading = _meant(world, combination, left_out, value)
+        run = run_golden(world, combination, instead=reading) if reading else None
         if run is None or not _is_carried_out(world, combination, run):
             continue
         end = dump([change.model_dump(mode="json") for change in run.changes])
         if end not in ends and check_state(criteria, run.changes, world.comparison).score != 1:
             ends.add(end)
-            yield meant
+            yield reading
 
 
 def _others(
     world: World, combination: Combination, left_out: OmittedSlot, said: Sequence[KnownValue]
 ) -> Iterator[Value]:
-    """Other values with which the call's guards hold where it stands; of rows, those that the caller is shown."""
+    """Other values with which the call is lawful at its position; of rows, only those that the caller can see."""
     call = combination.golden[left_out.call]
     tool = world.blueprint.tool(call.tool)
     parameter = tool.parameter(left_out.parameter)
@@ -138,7 +142,7 @@ def _shown(
     lookup: GoldenCall | None,
     said: Sequence[KnownValue],
 ) -> set[Json]:
-    """Keys of rows that reads show the caller: nobody can mean, or be offered, what is not among them."""
+    """Keys of rows that reads show the caller: a user can only mean one of these, and an agent can only offer these."""
     world = session.world
     reads = [tool for tool in world.blueprint.tools if tool.kind == "read"]
     names = {name for tool in reads for name in keys_shown(world.blueprint, tool).get(entity, ())}
@@ -149,7 +153,7 @@ def _shown(
 
 
 def _meant(world: World, combination: Combination, left_out: OmittedSlot, value: Value) -> ReplacedArguments:
-    """The arguments if that value is meant; empty where something else that is taken from the row is not to be had."""
+    """The arguments if the user means that value; empty if no read shows the row's other values that the calls need."""
     golden = combination.golden
     parameter = world.blueprint.tool(golden[left_out.call].tool).parameter(left_out.parameter)
     if not parameter.refers_to:
@@ -170,7 +174,7 @@ def _meant(world: World, combination: Combination, left_out: OmittedSlot, value:
 def _beside(
     world: World, combination: Combination, parameter: Parameter, key: Value, named: ReplacedArguments
 ) -> ReplacedArguments:
-    """What else the golden calls take from the row, as it is in the row of that key; LookupError where not shown."""
+    """The other values that the golden calls take from a row, from the row with this key. LookupError if not shown."""
     golden = combination.golden
     rows = {_place(golden[place].grounding.get(name, "")) for place, name in named} - {None}
     beside: ReplacedArguments = {}
@@ -187,17 +191,17 @@ def _beside(
 def _seen(
     world: World, combination: Combination, source: ResultReference, parameter: Parameter, key: Value
 ) -> Mapping[str, Json]:
-    """What the read of a golden call shows of another row; LookupError where it does not."""
+    """Another row, as the read of a golden call shows it. LookupError if it does not show that row."""
     call = combination.golden[source.call]
     entity = (parameter.refers_to or "").partition(".")[0]
     names = keys_shown(world.blueprint, world.blueprint.tool(call.tool)).get(entity, set())
     with open_session(world, combination) as session:
         make_calls(session, combination.golden[: source.call])
         shown = all_shown_rows(world, session, combination, call)
-        meant = next((row for row in shown if any(row.get(name) == key for name in names)), None)
-    if meant is None:
+        matching = next((row for row in shown if any(row.get(name) == key for name in names)), None)
+    if matching is None:
         raise LookupError(key)
-    return meant
+    return matching
 
 
 def _row_of(combination: Combination, left_out: OmittedSlot) -> tuple[int, str] | None:
@@ -205,14 +209,14 @@ def _row_of(combination: Combination, left_out: OmittedSlot) -> tuple[int, str] 
 
 
 def _place(grounding: str) -> tuple[int, str] | None:
-    """The row of a list that a source stands in: its call, and its path up to the column."""
+    """The row that a source refers to: its call, and its path without the column."""
     source = result_reference(grounding)
     row = source.path.rpartition(".")[0] if source else ""
     return (source.call, row) if source and row else None
 
 
 def _is_carried_out(world: World, combination: Combination, run: GoldenRun) -> bool:
-    """Whether all that matters went through lawfully; a look-up that finds nothing is no obstacle."""
+    """Whether every write succeeded lawfully. A read may return nothing."""
     kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
     needed = (result.ok for place, result in enumerate(run.results) if kinds[place] != "read")
     return run.lawful and all(needed)

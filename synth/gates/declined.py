@@ -1,7 +1,7 @@
-"""Gate: the call that a `refuse` task asks for breaks the rule that it should, after the golden calls.
+"""Gate: after the golden calls, the call that a `refuse` task asks for breaks the rule on record.
 
-A rule that the tool holds is shown by the tool's error. A call against a rule that only the policy holds goes through:
-so the golden calls have to show what decides it, and no other call may do the same lawfully.
+If a tool enforces the rule, the tool's error shows it. If only the policy states the rule, the call succeeds: so the
+golden calls have to show the columns that decide the rule, and no lawful call may have the same effect.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,20 +27,20 @@ from synth.tasks.kinds.refuse import implied_rules
 from synth.tasks.replay import Rejected, ReplacedArguments, make_calls, open_session, scalar
 
 TRIES = 4
-"""Calls of one other tool that are tried."""
+"""Calls to try of each other tool."""
 
 
 GATE = TaskGate(
     name="declined",
     proves="What is to be declined is forbidden by the rule on record, and what decides that can be known.",
     runs=(
-        "The call asked for, in the golden end state: the tool refuses it by that rule, or it breaks exactly that "
-        "rule; then the reads of the golden calls show the columns that the rule reads, and lawful calls of other "
-        "writes come to something else."
+        "The requested call, in the golden end state: the tool refuses it by that rule, or it breaks exactly that "
+        "rule; then the golden reads show the columns that the rule reads, and no lawful call of another write "
+        "has the same effect."
     ),
     figures={
         "lawful.declined": (
-            "`rule`, who holds it (`held_by`), rules broken with it (`goes_with`), and of an agent's rule the "
+            "`rule`, who enforces it (`held_by`), rules broken with it (`goes_with`); for a rule of the agent's, the "
             "golden calls that show what decides it (`shown_by`) and the other calls tried (`other_ways`)"
         ),
     },
@@ -56,21 +56,21 @@ GATE = TaskGate(
 
 
 def check_declined(world: World, combination: Combination) -> dict[str, Json]:
-    """The figure of a `refuse` task, nothing for others: the rule, who holds it, and what was tried beside."""
+    """The figure of a `refuse` task, empty for others: the rule, who enforces it, and the other calls tried."""
     if not is_declined(combination):
         return {}
-    asked = combination.asked
-    if asked is None or not combination.forbidden:
+    request = combination.asked
+    if request is None or not combination.forbidden:
         raise Rejected("not forbidden", "nothing is asked for that a rule forbids")
-    tool = world.blueprint.tool(asked.tool)
+    tool = world.blueprint.tool(request.tool)
     guard = next((guard for guard in tool.guards if guard.rule == combination.forbidden[0]), None)
     broken = rules_broken(world, combination, {})
     if guard is None or broken != combination.forbidden:
-        raise Rejected("not forbidden by that rule", f"{asked.tool} breaks {broken}, not {combination.forbidden}")
+        raise Rejected("not forbidden by that rule", f"{request.tool} breaks {broken}, not {combination.forbidden}")
     figure: dict[str, Json] = {"rule": guard.rule, "held_by": guard.enforced_by, "goes_with": [*broken[1:]]}
     with open_session(world, combination) as session:
         results = make_calls(session, combination.golden)
-        arguments = rebound(asked, results)
+        arguments = rebound(request, results)
         if guard.enforced_by == "tool":
             _check_refused(session, combination, tool, arguments)
             return {"declined": figure}
@@ -83,25 +83,25 @@ def check_declined(world: World, combination: Combination) -> dict[str, Json]:
 
 
 def rules_broken(world: World, combination: Combination, meant: ReplacedArguments) -> list[str] | None:
-    """Rules that the call asked for breaks behind the golden calls, in a reading; None where it cannot be made out."""
-    asked, place = combination.asked, len(combination.golden)
-    if asked is None:
+    """Rules that the requested call breaks after the golden calls in one reading; None if an argument is unknown."""
+    request, place = combination.asked, len(combination.golden)
+    if request is None:
         return None
     with open_session(world, combination) as session:
         results = make_calls(session, combination.golden, instead=meant)
-        given = {name: value for (at, name), value in meant.items() if at == place}
-        kept = {name: source for name, source in asked.grounding.items() if name not in given}
+        replaced = {name: value for (at, name), value in meant.items() if at == place}
+        grounding = {name: source for name, source in request.grounding.items() if name not in replaced}
         try:
-            arguments = rebound(asked.model_copy(update={"grounding": kept}), results)
+            arguments = rebound(request.model_copy(update={"grounding": grounding}), results)
         except LookupError:
             return None
         if session.caller is None:
             return None
-        return broken_rules(session, world.blueprint.tool(asked.tool), {**arguments, **given})
+        return broken_rules(session, world.blueprint.tool(request.tool), {**arguments, **replaced})
 
 
 def calls_showing_reason(world: World, combination: Combination) -> set[int]:
-    """Golden calls that show what decides a rule which no tool upholds."""
+    """Positions of golden calls that show a column which decides a rule of the agent's."""
     wanted, asked = _to_know(world, combination)
     return {
         place
@@ -138,7 +138,7 @@ def _check_refused(
 def _made_unlawfully(
     session: ContractSession, combination: Combination, tool: Tool, arguments: Mapping[str, Json]
 ) -> list[RowChange]:
-    """What the call would change; it goes through, and breaks just the rules that it should."""
+    """The changes that the call would make. Raises Rejected unless it succeeds and breaks only the rules on record."""
     mark = session.mark()
     result = session.call(tool.name, arguments)
     changes = canonical(session.diff(), session.minted)
@@ -149,11 +149,11 @@ def _made_unlawfully(
 
 
 def _check_known(world: World, combination: Combination, tool: Tool, guard: Guard) -> None:
-    """The golden calls show all columns that decide the rule."""
-    seen = set[tuple[str, str]]()
+    """Check that the golden calls show all columns that decide the rule."""
+    shown = set[tuple[str, str]]()
     for call in combination.golden:
-        seen |= columns_seen(world.blueprint, tool, tool_of(world.blueprint, call.tool), call.arguments)
-    missing = columns_to_look_up(world.blueprint, tool, guard.rule) - seen
+        shown |= columns_seen(world.blueprint, tool, tool_of(world.blueprint, call.tool), call.arguments)
+    missing = columns_to_look_up(world.blueprint, tool, guard.rule) - shown
     if missing:
         raise Rejected("cannot be known", f"{guard.rule} turns on {sorted(missing)[0]}, which no golden call shows")
 
@@ -165,7 +165,7 @@ def _others(
     arguments: Mapping[str, Json],
     forbidden_changes: Sequence[RowChange],
 ) -> Iterator[GoldenCall]:
-    """Lawful calls of other writes about the same rows; Rejected where one comes to the same."""
+    """Lawful calls of other writes on the same rows. Raises Rejected if one has the same effect."""
     rows = {p.refers_to: arguments[p.name] for p in tool.parameters if p.refers_to and p.name in arguments}
     for other in session.world.blueprint.tools:
         if other.kind != "write" or other.name in combination.hidden:

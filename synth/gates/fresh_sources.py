@@ -1,7 +1,7 @@
 """Gate: no argument comes from a read that a golden write has made out of date.
 
-An agent that reads again before the call would see another value and be as right as the golden calls. So if writes lie
-between a read and the call that takes a value from it, the read is repeated just before that call.
+An agent that reads again before the call would see another value and be as right as the golden calls. So if there are
+writes between a read and the call that takes a value from it, the gate repeats the read just before that call.
 """
 
 import re
@@ -22,9 +22,9 @@ _ROW = re.compile(r"\[\d+\]\.(?P<column>\w+)")
 GATE = TaskGate(
     name="fresh_sources",
     proves="No argument comes from a read that is out of date when it is used.",
-    runs="Each read with a write between it and the call that uses it, once more just before that call.",
+    runs="Each read with a write between it and the call that uses it, repeated just before that call.",
     figures={
-        "grounded.read_again": "sources that were read again",
+        "grounded.read_again": "reads repeated",
     },
     reasons=("stale source",),
     check=lambda judged: {"grounded": {"read_again": check_fresh_sources(judged.world, judged.combination)}},
@@ -32,7 +32,7 @@ GATE = TaskGate(
 
 
 def check_fresh_sources(world: World, combination: Combination) -> int:
-    """How many sources were read again; Rejected where one gives another value by then."""
+    """Count the reads repeated. Raises Rejected if one of them gives another value by then."""
     kinds = [tool_of(world.blueprint, call.tool).kind for call in combination.golden]
     again = 0
     with open_session(world, combination) as session:
@@ -50,7 +50,7 @@ def check_fresh_sources(world: World, combination: Combination) -> int:
 
 
 def _by_now(session: ContractSession, combination: Combination, source: ResultReference) -> Json:
-    """What the read would give for the same row now; None where it does not show that row any more."""
+    """The value that the read would give for the same row now; None if it no longer shows that row."""
     golden = combination.golden[source.call]
     before = session.results[source.call]
     result = session.peek(golden.tool, before.call.arguments)
@@ -62,5 +62,5 @@ def _by_now(session: ContractSession, combination: Combination, source: ResultRe
             return None
     row = value_at(before.value, source.path.partition("]")[0] + "]")
     keys = [name for name in row if name.endswith("_id")] if isinstance(row, dict) else []
-    same = [one for one in rows_of(result) if keys and isinstance(row, dict) and one.get(keys[0]) == row[keys[0]]]
+    same = [other for other in rows_of(result) if keys and isinstance(row, dict) and other.get(keys[0]) == row[keys[0]]]
     return same[0].get(in_list["column"]) if len(same) == 1 else None

@@ -29,71 +29,71 @@ Figures = Mapping[str, dict[str, Json]]
 
 @dataclass
 class JudgedTask:
-    """What a gate can know from a task's own record: its combination, its world, and the rules of its policy."""
+    """The input of a gate, from a task's own record: its combination, its world, and the rules of its policy."""
 
     world: World
     combination: Combination
     stated: Collection[str]
     """Numbers of the rules that the policy states."""
     said: Sequence[KnownValue] | None = None
-    """All that the user knows; None: what the combination's rows and values say."""
+    """All that the user knows; None takes it from the combination's rows and values."""
     recorded: Criteria | None = None
-    """The criteria on the record of a finished task; None: those that the golden run meets."""
+    """The criteria on the record of a finished task; None computes them from the golden run."""
     noisy: Task | None = None
-    """The finished task, if faults are planted in it; the combination is that of the task without them."""
+    """The finished task, if it has planted faults; the combination is that of the task without them."""
 
     @cached_property
     def golden(self) -> GoldenRun:
-        """What the golden calls do in a fresh session."""
+        """The golden calls, run in a fresh session."""
         return run_golden(self.world, self.combination)
 
     @cached_property
     def criteria(self) -> Criteria:
-        """What the task's outcome is compared with."""
+        """The criteria that the checks compare an outcome with."""
         return self.recorded or criteria_of(self.world, self.combination, self.golden)
 
 
 @dataclass(kw_only=True)
 class JudgedCombination(JudgedTask):
-    """What a gate can know of a combination before it is a task."""
+    """The input of a gate for a combination that is not a task yet."""
 
     template: TaskTemplate
     bounds: PlannerBounds = DEFAULT_BOUNDS
     """How far the planner searches."""
     is_first: bool = True
-    """Whether to try also what is the same for all combinations of the template: the first that passes shows it."""
+    """Whether to run the checks that give the same answer for all combinations of a template; one run is enough."""
     figures: dict[str, dict[str, Json]] = field(default_factory=dict)
     """The figures of the gates before this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """One gate, with all that documentation and verification need to know of it."""
+    """One gate, with its description for the documentation and its check for verification."""
 
     name: str
     proves: str
     """The property, in one sentence."""
     runs: str
-    """What is executed to show it, in one sentence."""
+    """What the gate executes to show it, in one sentence."""
     figures: Mapping[str, str]
     """`field.figure` of the record -> its meaning."""
     reasons: tuple[str, ...]
     """The fixed reasons of its rejections."""
     of_template: str = ""
-    """What is the same for all tasks of a template, and tried with the first that passes; empty: nothing."""
+    """What the gate checks only once a template, because all its tasks agree in it; empty if there is no such part."""
     check: Callable[[JudgedCombination], Figures]
-    """The figures of a combination that passes. Raises Rejected."""
+    """Returns the figures of a combination that passes, else raises Rejected."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskGate(Gate):
-    """A gate that `verify` can repeat from a finished task alone, without the combination that it was made from."""
+    """A gate that `verify` can repeat from a finished task alone, without its combination."""
 
     check: Callable[[JudgedTask], Figures]
 
 
 def gates_record(figures: Figures) -> Gates:
-    """The record of the gates that a task has passed; the figures of plug-ins stand in its field `own`.
+    """The record of the gates that a task has passed. The field `own` holds the figures of plug-ins.
 
     Args:
         figures: As gates return them, in any order of the fields; fields of gates that have not run yet stay empty.
@@ -107,6 +107,6 @@ def gates_record(figures: Figures) -> Gates:
 
 
 def figures_of(gates: Gates) -> Figures:
-    """The figures of a record by field, those of plug-ins among them: the reverse of `gates_record`."""
+    """The figures of a record by field, including those of plug-ins: the inverse of `gates_record`."""
     builtin = {name: getattr(gates, name) for name in _FIELDS}
     return {**builtin, **gates.own}

@@ -10,9 +10,9 @@ from synth.tasks.replay import GoldenRun, Rejected, run_golden
 GATE = TaskGate(
     name="golden",
     proves="The golden calls work.",
-    runs="All of them, twice, in fresh sessions: same results, same end state.",
+    runs="All golden calls, twice, in fresh sessions: same results, same end state.",
     figures={
-        "golden.replays": "times that the golden calls were carried out",
+        "golden.replays": "runs of the golden calls",
         "golden.calls": "golden calls",
         "golden.changes": "rows that they change",
     },
@@ -25,7 +25,7 @@ GATE = TaskGate(
 
 
 def check_golden(world: World, combination: Combination, first: GoldenRun) -> dict[str, Json]:
-    """The gate's figures. Rejected where a golden call fails, or a second run differs from the `first`."""
+    """The gate's figures. Raises Rejected if a golden call fails, or if a second run differs from the `first`."""
     second = run_golden(world, combination)
     failed = next((result for result in first.results if not result.ok), None)
     if failed:

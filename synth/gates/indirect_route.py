@@ -1,8 +1,8 @@
-"""Gate: no sequence of two allowed calls reaches what must not be reached.
+"""Gate: no sequence of two allowed calls reaches a forbidden state.
 
-Three routes are tried by execution: a lawful call after which the call asked for is lawful too; the row removed and
-made anew as it is wanted; an amount in parts. An agent that finds such a route serves the user and breaks no rule. A
-call that removes *another* row opens no route: nobody gives that up unasked.
+The gate executes three kinds of route: a lawful call after which the requested call is lawful too; a row removed and
+created again as the user wants it; an amount in parts. An agent that finds such a route serves the user and breaks no
+rule. A call that removes *another* row is no route, because no user wants to lose a row that they did not mention.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,25 +23,25 @@ from synth.tasks.kinds import is_transferred
 from synth.tasks.replay import Rejected, make_calls, open_session, scalar
 
 TRIES = 25
-"""Lawful calls of one tool that are made first."""
+"""Lawful first calls to try of each tool."""
 NODES = 60
-"""Nodes of the search for each."""
+"""Limit on the nodes of one search for arguments."""
 PARTS = 8
-"""Calls of one size that an amount is made up of, beside the rest."""
+"""Limit on the equal parts of an amount, beside the last part."""
 _AMOUNTS = ("cents", "points")
-"""How names of amounts end: some of them make their sum."""
+"""Last words of the names of amounts, which can be split into parts."""
 
 
 GATE = TaskGate(
     name="indirect_route",
     proves="What is refused or out of reach cannot be had by an indirect route.",
     runs=(
-        "25 lawful calls of each tool about the same rows, and 25 about any, each made first: the call asked for "
-        "stays unlawful; a row that was removed cannot be made anew as it is wanted; an amount is not lawful in "
+        "25 lawful calls of each tool on the same rows, and 25 on any rows, each as a first call: the requested call "
+        "stays unlawful; a removed row cannot be created again as requested; an amount is not lawful in "
         "parts."
     ),
     figures={
-        "lawful.roundabout": "`first_calls`: lawful calls that were made first",
+        "lawful.roundabout": "`first_calls`: lawful first calls tried",
     },
     reasons=(
         "lawful after another call",
@@ -53,21 +53,21 @@ GATE = TaskGate(
 
 
 def check_indirect_route(world: World, combination: Combination) -> dict[str, Json]:
-    """The figure: calls that were made first. Rejected where one of them leads to what is asked for."""
-    asked = combination.asked
-    if asked is None:
+    """Count the first calls tried. Raises Rejected if one of them leads to what the user asks for."""
+    request = combination.asked
+    if request is None:
         return {}
-    tool = world.blueprint.tool(asked.tool)
+    tool = world.blueprint.tool(request.tool)
     with open_session(world, combination) as session:
         calls = combination.golden[:-1] if is_transferred(combination) else combination.golden
         results = make_calls(session, calls)
-        routes = _IndirectRoutes(world, session, combination, tool, rebound(asked, results))
+        routes = _IndirectRoutes(world, session, combination, tool, rebound(request, results))
         tried = sum(1 for _ in routes.tried())
     return {"roundabout": {"first_calls": tried}}
 
 
 def indirect_route_reason(world: World, combination: Combination) -> str | None:
-    """Why what is asked for may be reached all the same; None where no route was found."""
+    """Why an agent can still reach what the user asks for; None if the gate finds no route."""
     try:
         check_indirect_route(world, combination)
     except Rejected as rejected:
@@ -92,7 +92,7 @@ class _IndirectRoutes:
         self._rows.pop("", None)
 
     def tried(self) -> Iterator[str]:
-        """The tool of each call that was made first; Rejected at the first that leads there."""
+        """The tool of each first call tried. Raises Rejected at the first route."""
         self._check_parts()
         for tool in self._world.blueprint.tools:
             if tool.kind == "write" and tool.name not in self._hidden:
@@ -103,7 +103,7 @@ class _IndirectRoutes:
                 self._check_after_all(tool, calls)
 
     def _calls(self, tool: Tool) -> Iterator[Arguments]:
-        """Lawful calls of a tool: first of those about the rows that are asked about, then of any."""
+        """Lawful calls of a tool: first those on the rows of the request, then those on any rows."""
         own = [p for p in tool.parameters if (p.refers_to or "") in self._rows]
         if tool.name == self._tool.name:
             own = own[:1]
@@ -127,7 +127,7 @@ class _IndirectRoutes:
         self._session.forget(mark)
 
     def _check_after_all(self, tool: Tool, calls: Sequence[Arguments]) -> None:
-        """That many calls of one tool open no way together: all bills may have to be paid."""
+        """Check that these calls of one tool together open no route, as paying all bills may."""
         mark = self._session.mark()
         for arguments in calls:
             before = self._session.mark()
@@ -139,17 +139,17 @@ class _IndirectRoutes:
         self._session.forget(mark)
 
     def _check_made_anew(self, first: Tool) -> None:
-        """That the row which the first call took out of play cannot be made anew as it is wanted."""
+        """Check that no lawful call creates the row that the first call removed as the user wants it."""
         removed = self._removed_rows()
         for parameter in self._tool.parameters:
             place = self._row_named(parameter) if parameter.refers_to and parameter.name in self._asked else None
             if place in removed:
                 for maker, fixed in self._creating_tools(parameter):
-                    if any(self._is_lawful(maker, one) for one in islice(self._meeting(maker, fixed), 1)):
+                    if any(self._is_lawful(maker, arguments) for arguments in islice(self._meeting(maker, fixed), 1)):
                         raise Rejected("lawful anew", f"{first.name} and {maker.name} come to {self._tool.name}")
 
     def _removed_rows(self) -> set[tuple[str, Json]]:
-        """Table and key of rows that are removed, or of which nothing comes any more."""
+        """Table and key of rows that were deleted, or whose status is final."""
         return {
             (change.table, key)
             for change in self._session.diff()
@@ -162,7 +162,7 @@ class _IndirectRoutes:
         return self._world.blueprint.target(parameter.refers_to or "")[0].table, self._asked[parameter.name]
 
     def _creating_tools(self, removed: Parameter) -> Iterator[tuple[Tool, dict[str, Value]]]:
-        """Other tools that make rows of that kind and take all that is wanted of it, with these arguments."""
+        """Other tools that create rows of that kind and take every requested value, with these arguments."""
         table = self._world.blueprint.target(removed.refers_to or "")[0].table
         wanted = {p.name: p for p in self._tool.parameters if p.name in self._asked and p.name != removed.name}
         for tool in self._world.blueprint.tools:
@@ -170,12 +170,12 @@ class _IndirectRoutes:
                 continue
             if (table, ROW) not in written_pairs(self._world, tool):
                 continue
-            taken = {name: _same_parameter(parameter, tool) for name, parameter in wanted.items()}
-            if wanted and all(taken.values()):
-                yield tool, {taken[name] or "": self._asked[name] for name in wanted}
+            names = {name: _same_parameter(parameter, tool) for name, parameter in wanted.items()}
+            if wanted and all(names.values()):
+                yield tool, {names[name] or "": self._asked[name] for name in wanted}
 
     def _check_parts(self) -> None:
-        """That an amount is not lawful in parts."""
+        """Check that the amount is not lawful in parts."""
         for name, whole in self._asked.items():
             if name.rpartition("_")[2] not in _AMOUNTS or not isinstance(whole, int) or self._tool.name in self._hidden:
                 continue
@@ -186,15 +186,15 @@ class _IndirectRoutes:
                 raise Rejected("lawful in parts", f"{self._tool.name} with parts of {whole}")
 
     def _is_lawful_in_parts(self, name: str, size: int, whole: int) -> bool:
-        """Whether calls with an amount of that size, and one with the rest, are lawful one after the other."""
-        mark, left = self._session.mark(), whole
+        """Whether calls with parts of that size, and a last call with the rest, are lawful one after the other."""
+        mark, rest = self._session.mark(), whole
         for part in [*[size] * min(PARTS, (whole - 1) // size), None]:
-            result = self._session.call(self._tool.name, {**self._asked, name: part or left})
+            result = self._session.call(self._tool.name, {**self._asked, name: part or rest})
             if not result.ok or result.violations:
                 break
-            left -= part or left
+            rest -= part or rest
         self._session.forget(mark)
-        return left == 0
+        return rest == 0
 
     def _is_lawful(self, tool: Tool, arguments: Mapping[str, Value]) -> bool:
         result = self._session.peek(tool.name, dict(arguments))
@@ -202,7 +202,7 @@ class _IndirectRoutes:
 
 
 def _same_parameter(wanted: Parameter, tool: Tool) -> str | None:
-    """The parameter of a tool that takes the same: the same kind of row, or the same name."""
+    """The parameter of a tool that takes the same value: the same kind of row, or the same name."""
     for parameter in tool.parameters:
         if parameter.refers_to == wanted.refers_to and (wanted.refers_to or parameter.name == wanted.name):
             return parameter.name

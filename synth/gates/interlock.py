@@ -1,7 +1,7 @@
-"""Gate for fused worlds, interlock: no domain can be left out.
+"""Gate for fused worlds, interlock: the task needs each of its domains.
 
-Without any one domain, a remaining write must break a rule or lose the only source of an argument. A request to
-be declined is interlocked if the rule that forbids it is decided by what all other domains show.
+Without the calls of any one domain, a remaining write must break a rule or lose the only source of an argument. A
+request that must be declined is interlocked if the rule that forbids it depends on columns of all other domains.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -27,17 +27,17 @@ from synth.tasks.replay import Rejected, open_session, rows_of
 
 
 def refusable_bridge_rules(fused: FusedBlueprint) -> list[str]:
-    """Bridge rules by which a request of a joined world may be declined: held by the agent, joining all its domains."""
+    """Bridge rules for `refuse` tasks of a fused world: the agent enforces them, and they join all domains."""
     return [guard.rule for tool in fused.tools for guard in _bridging(fused, tool) if not _unread(fused, tool, guard)]
 
 
 def check_declined_interlock(world: World, combination: Combination) -> dict[str, Json]:
-    """The figure of a `refuse` task of a joined world. Rejected where a domain could be left out."""
-    fused, asked = world.blueprint, combination.asked
+    """The figure of a `refuse` task of a fused world. Raises Rejected if the task does not need each domain."""
+    fused, request = world.blueprint, combination.asked
     assert isinstance(fused, FusedBlueprint)
-    if asked is None:
+    if request is None:
         raise Rejected("not interlocked", "nothing is asked for")
-    tool = fused.tool(asked.tool)
+    tool = fused.tool(request.tool)
     assert isinstance(tool, FusedTool)
     guard = next((guard for guard in _bridging(fused, tool) if [guard.rule] == combination.forbidden), None)
     if guard is None:
@@ -72,27 +72,27 @@ def check_declined_interlock(world: World, combination: Combination) -> dict[str
 
 
 def _bridging(fused: FusedBlueprint, tool: FusedTool) -> Iterator[Guard]:
-    """Bridge rules of a tool that the agent holds."""
-    yield from (one for one in tool.guards if one.rule in fused.bridge_rules and one.enforced_by == "agent")
+    """Bridge rules of a tool that the agent enforces."""
+    yield from (guard for guard in tool.guards if guard.rule in fused.bridge_rules and guard.enforced_by == "agent")
 
 
 def _unread(fused: FusedBlueprint, tool: FusedTool, guard: Guard) -> list[str]:
-    """Other domains than the tool's own, of which the guard reads nothing."""
+    """Domains from which the guard reads nothing, without the tool's own domain."""
     read = {table for table, _ in columns_read(guard.holds)}
     owners = {entity.server for entity in [*fused.entities, *fused.relationships] if entity.table in read}
     return [member.server for member in fused.members if member.server not in {*owners, tool.server}]
 
 
 class BrokenWrite(NamedTuple):
-    """A write that could not be carried out, or not lawfully."""
+    """A write that did not succeed, or that broke a rule."""
 
     call: int
     parameter: str | None = None
-    """The argument that has lost its only source ..."""
+    """The argument that lost its only source; None if the write broke a rule."""
     rule: str | None = None
-    """... or the rule that is broken ..."""
+    """The broken rule; None if the write lost an argument."""
     held_by: Literal["tool", "agent"] | None = None
-    """... and by whom it is held."""
+    """Who enforces the broken rule."""
 
 
 GATE = TaskGate(
@@ -102,15 +102,15 @@ GATE = TaskGate(
         "bridge rule."
     ),
     runs=(
-        "The golden calls without each domain's, arguments bound again from what is left: a write breaks a rule, or"
-        " an argument has lost its only source; links join all domains. Without a demanded call a later one breaks "
-        "the very rule. A refusal turns on a bridge rule that the agent holds, that reads tables of every domain, "
-        "and whose facts the golden calls look up in each."
+        "The golden calls without those of each domain, arguments bound again from the results of the others: a write"
+        " breaks a rule, or an argument has lost its only source; links join all domains. Without a demanded call, a "
+        "later call breaks the rule that demands it. A refusal rests on a bridge rule that the agent enforces, that "
+        "reads tables of every domain, and whose columns the golden calls look up in each."
     ),
     figures={
-        "interlock.crossings": "links between domains that were shown",
+        "interlock.crossings": "links shown between domains",
         "interlock.without": "what happens without each domain",
-        "interlock.demanded": "bridge rule -> golden writes without any one of which it is broken",
+        "interlock.demanded": "bridge rule -> golden writes that it demands",
     },
     reasons=(
         "not interlocked",
@@ -129,7 +129,7 @@ def _figures(judged: JudgedTask) -> Figures:
 def check_interlock(
     world: World, combination: Combination, said: Sequence[KnownValue] | None = None
 ) -> dict[str, Json]:
-    """The figure: the links that were shown, and what happened without each domain. `said`: all that the user says."""
+    """The figure: the links shown, and what happened without each domain. `said` is all that the user says."""
     if is_declined(combination):
         return check_declined_interlock(world, combination)
     links = crossings(world, combination, said)
@@ -147,7 +147,7 @@ def check_interlock(
 def demanded_calls(
     world: World, combination: Combination, said: Sequence[KnownValue] | None = None
 ) -> dict[str, list[int]]:
-    """Bridge rule -> golden writes, counted from 0, without any one of which a later call breaks it."""
+    """Bridge rule -> golden writes that it demands, counted from 0: without any one of them a later call breaks it."""
     words = said_by_user(combination) if said is None else said
     bridges = _fused(world).bridge_rules
     calls_by_rule: dict[str, list[int]] = {}
@@ -157,7 +157,7 @@ def demanded_calls(
         try:
             later = Remainder(world, combination, {place}, words, forgetful=False).carried_out()
         except Rejected:
-            # What follows names a row that this call makes: it is needed by more than a rule.
+            # A later call names a row that this call creates, so the rule is not all that needs it.
             continue
         for rule in sorted({broken.rule or "" for broken in later} & bridges):
             calls_by_rule.setdefault(rule, []).append(place)
@@ -165,7 +165,7 @@ def demanded_calls(
 
 
 def crossings(world: World, combination: Combination, said: Sequence[KnownValue] | None = None) -> list[ProvenLink]:
-    """The links that a combination shows. Rejected where they do not join all domains, or a call is for nothing."""
+    """The links that a combination shows. Raises Rejected if they do not join all domains, or no rule needs a call."""
     words = said_by_user(combination) if said is None else [*said, KnownValue("today", combination.now[:10])]
     fused = _fused(world)
     owners = [fused.member_of(call.tool).server for call in combination.golden]
@@ -173,13 +173,13 @@ def crossings(world: World, combination: Combination, said: Sequence[KnownValue]
     for member in fused.members:
         left_out = {place for place, owner in enumerate(owners) if owner == member.server}
         broken = Remainder(world, combination, left_out, words).carried_out()
-        # A write without its argument is not made; that it would break a rule as well is worth knowing.
+        # A write that lost an argument is not called; the second run shows whether it would break a rule too.
         refused = Remainder(world, combination, left_out, words, forgetful=False).carried_out()
-        broken += [one for one in refused if one.rule and one not in broken]
+        broken += [write for write in refused if write.rule and write not in broken]
         links += [
-            _crossing(combination, member.server, owners[one.call], one)
-            for one in broken
-            if _is_owed_to(fused, combination, member.server, left_out, one)
+            _crossing(combination, member.server, owners[write.call], write)
+            for write in broken
+            if _is_owed_to(fused, combination, member.server, left_out, write)
         ]
     apart = _apart([member.server for member in fused.members], links)
     if apart:
@@ -187,7 +187,7 @@ def crossings(world: World, combination: Combination, said: Sequence[KnownValue]
     for place, call in enumerate(combination.golden):
         if call.demanded_by is not None:
             later = Remainder(world, combination, {place}, words, forgetful=False).carried_out()
-            if not any(one.rule == call.demanded_by for one in later):
+            if not any(write.rule == call.demanded_by for write in later):
                 raise Rejected("demanded by nothing", f"without {call.tool} nothing breaks {call.demanded_by}")
     return links
 
@@ -195,7 +195,7 @@ def crossings(world: World, combination: Combination, said: Sequence[KnownValue]
 def _is_owed_to(
     fused: FusedBlueprint, combination: Combination, server: str, left_out: Collection[int], broken: BrokenWrite
 ) -> bool:
-    """Whether what broke needs that domain itself, and not merely another call that broke before."""
+    """Whether the write needs that domain itself, and not only another write that broke before."""
     call = combination.golden[broken.call]
     if broken.parameter is not None:
         source = result_reference(call.grounding[broken.parameter])
@@ -226,7 +226,7 @@ def _crossing(combination: Combination, source: str, target: str, broken: Broken
 
 
 def _apart(servers: Sequence[str], links: Sequence[ProvenLink]) -> list[str]:
-    """Domains that no chain of links joins with the first."""
+    """Domains that no chain of links joins to the first domain."""
     reached = {servers[0]}
     for _ in servers:
         for crossing in links:
@@ -237,20 +237,20 @@ def _apart(servers: Sequence[str], links: Sequence[ProvenLink]) -> list[str]:
 
 @dataclass
 class Remainder:
-    """The golden calls without some, carried out on the same state."""
+    """A run of the golden calls on the same state, with some calls left out."""
 
     world: World
     combination: Combination
     left_out: Collection[int]
     said: Sequence[KnownValue]
     forgetful: bool = True
-    """What has lost its source is forgotten unless it can be known otherwise; False: it keeps its value."""
+    """Whether an argument that lost its source is dropped, unless another source gives it; else it keeps its value."""
     _results: list[CallResult | None] = field(default_factory=list)
     _failed: bool = False
-    """Whether a call that was not left out could not be made: what follows may only follow from that."""
+    """Whether an earlier call failed; later failures may only follow from it."""
 
     def carried_out(self) -> list[BrokenWrite]:
-        """The writes that broke. Rejected where a call fails for a reason that is no link."""
+        """The writes that broke. Raises Rejected if a call fails for a reason that shows no link."""
         broken: list[BrokenWrite] = []
         with open_session(self.world, self.combination) as session:
             for place, call in enumerate(self.combination.golden):
@@ -277,7 +277,7 @@ class Remainder:
         return [broken] if broken else []
 
     def _refused(self, place: int, tool: Tool, result: CallResult) -> BrokenWrite | None:
-        """The rule at which a call failed; None where that is no wonder, or no harm."""
+        """The rule that a call broke; None if the failure is expected, or harmless."""
         rule = result.error.rule if result.error else None
         guard = next((guard for guard in tool.guards if guard.rule == rule), None)
         if guard is None or (guard.concern in STRUCTURAL and guard.rule not in _fused(self.world).bridge_rules):
@@ -287,7 +287,7 @@ class Remainder:
         return BrokenWrite(place, rule=guard.rule, held_by="tool") if tool.kind == "write" else None
 
     def _bound(self, session: ContractSession, call: GoldenCall) -> tuple[dict[str, Json], list[str]]:
-        """The call's arguments, and those of them that nobody can know any more."""
+        """The call's arguments, and the names of those whose values nobody can know any more."""
         arguments = dict(call.arguments)
         lost: dict[str, list[KnownValue]] = {}
         for name, golden in call.arguments.items():
@@ -298,14 +298,14 @@ class Remainder:
             if result is not None:
                 arguments[name] = _taken(result, source.path, golden, source.as_date)
             elif self.forgetful and value_type(golden) != "date":
-                # A day is no secret: there are few, and people try some.
+                # There are so few days that an agent may guess one.
                 lost[name] = [KnownValue(name, golden), KnownValue(source.path.rpartition(".")[2], golden)]
         for known in self._all_known(session) if lost else ():
             lost = {name: wanted for name, wanted in lost.items() if not is_known(wanted, known)}
         return arguments, list(lost)
 
     def _all_known(self, session: ContractSession) -> Iterator[KnownValue]:
-        """All that can be known at this moment without what was left out."""
+        """All values that an agent can know now, without the calls left out."""
         yield from self.said
         yield from known_from_results(self._results)
         servers = {_fused(self.world).member_of(self.combination.golden[place].tool).server for place in self.left_out}
@@ -314,7 +314,7 @@ class Remainder:
 
 
 def _taken(result: CallResult, path: str, golden: Json, as_date: bool) -> Json:
-    """What a result gives: of a list the row that the golden call took, which may stand elsewhere now."""
+    """A value of a result; from a list, that of the row which the golden call used, wherever that row is now."""
     column = path.rpartition(".")[2]
     if path.startswith("[") and any(row.get(column) == golden for row in rows_of(result)):
         return golden

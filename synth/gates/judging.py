@@ -1,4 +1,4 @@
-"""Judging: a combination goes through all gates in order, and comes out validated or rejected with a reason."""
+"""Judging: run all gates on a combination in order; it is validated, or rejected with a reason."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,14 +26,14 @@ RECORD_ORDER = (
     "readings_tried",
     "answers_weighed",
 )
-"""Figures that come first in their field, in this order: ids of datasets depend on the bytes of their records."""
+"""Figures to write first in their field, in this order, because the ids of datasets depend on the records' bytes."""
 
 
 class CombinationJudge:
-    """The gates of one world, through which its combinations go one after the other.
+    """Judges the combinations of one world, one after the other.
 
-    What is the same for all tasks of a template is tried with the first of them that passes. Pure: the same
-    combinations in the same order give the same figures.
+    Checks that agree for all tasks of a template run until one of its tasks passes. The same combinations in the same
+    order give the same figures.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class CombinationJudge:
         bounds: PlannerBounds = DEFAULT_BOUNDS,
     ) -> None:
         """Args:
-        templates: Those of the combinations to come.
+        templates: The templates of the combinations to judge.
         stated: Numbers of the rules that the policy states.
         bounds: How far the planner searches.
         """
@@ -55,7 +55,7 @@ class CombinationJudge:
         self._passed_templates: set[str] = set()
 
     def validated(self, combination: Combination) -> ValidatedTask:
-        """The combination with its criteria and its gates' figures. Raises Rejected."""
+        """The combination with its criteria and its gates' figures. Raises Rejected if a gate rejects it."""
         template = self._templates[combination.template]
         is_first = template.id not in self._passed_templates
         task = validate_combination(self._world, combination, template, self._stated, self._bounds, is_first=is_first)
@@ -77,10 +77,10 @@ def validate_combination(
     Args:
         stated: Numbers of the rules that the policy states.
         bounds: How far the planner searches.
-        is_first: Whether to try also what is the same for all tasks of the template.
+        is_first: Whether to run the checks that agree for all tasks of a template too.
 
     Raises:
-        Rejected: A gate does not let it pass.
+        Rejected: A gate rejects the combination.
     """
     judged = JudgedCombination(world, combination, stated, template=template, bounds=bounds, is_first=is_first)
     for gate in GATES.values():
@@ -116,8 +116,8 @@ def judge_combinations(
 
     Args:
         stated: Numbers of the rules that the policy states.
-        quotas: Template -> tasks to keep of it, if its combinations are candidates: of each person one is kept, and the
-            combinations are numbered as they are judged. Templates without a quota keep all that pass.
+        quotas: Template -> number of tasks to keep, if its combinations are candidates: one for each person, with
+            numbers in the order in which they are judged. Templates without a quota keep all that pass.
         bounds: How far the planner searches.
         most: Tasks to stop at; 0 judges all.
     """
@@ -148,7 +148,7 @@ def judge_combinations(
 def templates_without_tasks(
     validated: Sequence[ValidatedTask], rejected: Sequence[tuple[str, str, str]]
 ) -> list[TemplateWithoutTasks]:
-    """Templates of which no combination passed, each with the commonest reason."""
+    """Templates none of whose combinations passed, each with its most frequent reason."""
     kept = {task.combination.template for task in validated}
     reasons: dict[str, list[str]] = {}
     for identity, reason, _ in rejected:

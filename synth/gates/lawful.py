@@ -1,4 +1,4 @@
-"""Gate: the golden calls break no rule, and the policy states every rule that they and the request meet."""
+"""Gate: the golden calls break no rule, and the policy states every rule of the tools called or requested."""
 
 from collections.abc import Collection
 
@@ -12,11 +12,11 @@ from synth.tasks.replay import GoldenRun, Rejected
 GATE = TaskGate(
     name="lawful",
     proves="The golden calls break no rule, and the policy states the rules in play.",
-    runs="Each agent rule's verdict at the moment of the call; the numbers of the rules that the policy prints.",
+    runs="The verdict of each rule of the agent's at the moment of the call; the rule numbers in the policy.",
     figures={
-        "lawful.rules_met": "rules of the tools that are called or asked for",
-        "lawful.agent_rules_in_play": "rules that only the agent holds and that were evaluated",
-        "lawful.violations": "rules that the golden calls break: none",
+        "lawful.rules_met": "rules of the tools called or requested",
+        "lawful.agent_rules_in_play": "rules evaluated that only the agent enforces",
+        "lawful.violations": "rules that the golden calls break: always none",
     },
     reasons=(
         "golden breaks a rule",
@@ -27,7 +27,7 @@ GATE = TaskGate(
 
 
 def check_lawful(world: World, combination: Combination, run: GoldenRun, stated: Collection[str]) -> dict[str, Json]:
-    """The gate's figure: the agent's rules that were in play, all of them kept."""
+    """The gate's figures. Raises Rejected if a golden call breaks a rule, or the policy lacks one."""
     broken = [rule for result in run.results for rule in result.violations]
     if broken:
         raise Rejected("golden breaks a rule", ", ".join(broken))

@@ -1,4 +1,4 @@
-"""Gate: every golden write matters, no writes undo each other, and every read gives something that is used."""
+"""Gate: every golden write matters, no writes undo each other, and the task uses every read."""
 
 import re
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ from synth.tasks.replay import GoldenRun, Rejected, rows_of, run_golden
 
 _FROM_CALL = re.compile(r"call (\d+) ")
 MOST = 6
-"""Golden writes of which every part is left out; of more, one, two and three at once."""
+"""With up to so many golden writes the gate leaves out every subset; with more, up to three writes at once."""
 
 
 GATE = TaskGate(
     name="minimal",
     proves="Every write matters, no writes undo each other, and every read is of use.",
     runs=(
-        "The golden calls without each write, and without several at once; a read is of use if a needed call takes "
-        "an argument from it or it holds what the user is to hear."
+        "The golden calls without each write, and without several at once; a read is used if a needed call takes "
+        "an argument from it or it returns a fact that the user wants to know."
     ),
     figures={
         "minimal.writes": "golden writes",
-        "minimal.left_out_one": "writes that were left out alone",
-        "minimal.left_out_several": "sets of several writes that were left out",
+        "minimal.left_out_one": "writes left out alone",
+        "minimal.left_out_several": "sets of several writes left out",
     },
     reasons=(
         "write without outcome",
@@ -43,7 +43,7 @@ GATE = TaskGate(
 
 
 def check_minimal(world: World, combination: Combination, criteria: Criteria, run: GoldenRun) -> dict[str, Json]:
-    """The gate's figure: how many writes were left out in turn, alone and several at once."""
+    """The gate's figures: how many writes it left out alone, and how many sets of several."""
     kinds = [tool_of(world.blueprint, call.tool).kind for call in combination.golden]
     writes = [place for place, kind in enumerate(kinds) if kind == "write"]
     several = 0
@@ -68,8 +68,8 @@ def _same_without(world: World, combination: Combination, criteria: Criteria, wi
 
 
 def _needed(world: World, combination: Combination, run: GoldenRun, kinds: Sequence[str]) -> set[int]:
-    """Calls that change something, sign in, hand over, hold what is told or what a rule turns on, or give an argument
-    to one that is needed, be it only asked for."""
+    """Calls that change something, sign in, transfer, return a fact to tell or a column that decides a rule, or give an
+    argument to a needed call or to the requested one."""
     calls = combination.calls
     needed = {place for place, kind in enumerate(kinds) if kind != "read" or calls[place].tool in SESSION_TOOLS}
     needed |= {place for place in range(len(kinds)) if _tells(combination, run, place)}
@@ -82,5 +82,5 @@ def _needed(world: World, combination: Combination, run: GoldenRun, kinds: Seque
 
 
 def _tells(combination: Combination, run: GoldenRun, place: int) -> bool:
-    held = {dump(value) for row in rows_of(run.results[place]) for value in row.values()}
-    return any(dump(value) in held for fact in combination.communicate for value in fact.values)
+    values = {dump(value) for row in rows_of(run.results[place]) for value in row.values()}
+    return any(dump(value) in values for fact in combination.communicate for value in fact.values)

@@ -1,7 +1,7 @@
-"""Gate: the golden calls of a noisy task meet the planted faults and come through them.
+"""Gate: the golden calls of a noisy task meet the planted faults and recover from them.
 
-The task is compared with the same task without its faults: a call that meets no fault answers the same bytes, a call
-that meets one and is not repeated holds the same values, and the end state is the same.
+The gate compares the task with the same task without its faults. A call that meets no fault returns the same bytes, a
+call that meets one and is not repeated returns the same values, and the end state is the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,13 +23,13 @@ GATE = TaskGate(
     name="noise",
     proves="Planted faults can be recovered from.",
     runs=(
-        "The golden calls with the faults planted, twice: the calls that meet a fault are made again, same end "
-        "state, same values told."
+        "The golden calls with the planted faults, twice: calls that meet a fault are repeated; same end state, same "
+        "values told."
     ),
     figures={
         "golden.befallen": "golden calls that meet a fault",
-        "golden.made_again": "those that are made again",
-        "golden.missed_without": "whether an agent that repeats no call misses the goal",
+        "golden.made_again": "golden calls that are repeated",
+        "golden.missed_without": "whether an agent that repeats no call fails",
     },
     reasons=(
         "planted fault befalls nothing",
@@ -57,7 +57,7 @@ def noisy_task(world: World, task: Task, random: Random) -> Task:
 
 
 def check_noise(world: World, task: Task) -> dict[str, Json]:
-    """The gate's figures. Rejected where the faults are not as the task says, or the golden calls do not recover."""
+    """The gate's figures. Raises Rejected if the faults differ from the task's record, or the calls do not recover."""
     calm_task = without_noise(task)
     calm, first, second = replay(world, calm_task), replay(world, task), replay(world, task)
     for fault in _unfit(world, task):
@@ -87,12 +87,12 @@ def _unfit(world: World, task: Task) -> Iterator[str]:
 
 
 def _compare(task: Task, results: Sequence[CallResult], calm: Sequence[CallResult]) -> None:
-    """Each call as its mark says."""
+    """Check that each call behaves as its mark says."""
     spoiled = spoiled_calls(task.golden)
     undisturbed_results = iter(calm)
     expected: CallResult | None = None
     for place, (call, result) in enumerate(zip(task.golden, results, strict=True)):
-        # A call that is spoiled stands before the one that is made in its place.
+        # A call that a fault spoils comes just before its repetition.
         expected = expected or next(undisturbed_results, None)
         if expected is None or expected.call != result.call:
             raise Rejected("noisy golden call is another", f"call {place} ({call.tool})")

@@ -1,4 +1,4 @@
-"""Gate: the goal is not reached in the initial state, so doing nothing fails."""
+"""Gate: the initial state does not reach the goal, so doing nothing fails."""
 
 from evaluator.checks.state import check_state
 from evaluator.kinds import KINDS as SCORED_KINDS
@@ -13,7 +13,7 @@ from synth.tasks.replay import Rejected
 GATE = TaskGate(
     name="not_already_true",
     proves="The goal is not already reached.",
-    runs="The checks, on a session in which nothing was done.",
+    runs="The checks, on a session without calls.",
     figures={
         "not_already_true.doing_nothing": "score of doing nothing in each check of the reward",
     },
@@ -27,15 +27,15 @@ GATE = TaskGate(
 def check_not_already_true(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
     """The gate's figure: what doing nothing scores in each check."""
     state = check_state(criteria, [], world.comparison).score
-    told = float(not criteria.communicate)
+    communicate_score = float(not criteria.communicate)
     if KINDS[combination.kind].changes_state and state == 1:
         raise Rejected("already true", "doing nothing gives the end state")
-    # Where nothing is to change, what is recorded counts: doing nothing records nothing.
+    # If the goal changes no row, the record of declining counts, and doing nothing records nothing.
     if not SCORED_KINDS[combination.kind].is_carried_out:
         recorded = 0.0 if is_transferred(combination) or criteria.declined else 1.0
         if recorded:
             raise Rejected("already true", "nothing has to be recorded as declined")
-        return {"doing_nothing": {"state": state, "communicate": told, "policy": recorded}}
-    if state * told == 1:
+        return {"doing_nothing": {"state": state, "communicate": communicate_score, "policy": recorded}}
+    if state * communicate_score == 1:
         raise Rejected("already true", "doing nothing passes")
-    return {"doing_nothing": {"state": state, "communicate": told}}
+    return {"doing_nothing": {"state": state, "communicate": communicate_score}}

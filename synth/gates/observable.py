@@ -1,7 +1,7 @@
 """Gate: the outcome sees every argument of a write.
 
-An argument is free if another lawful value leads to the same end state: then nobody could say that it was right. Of two
-writes of one tool either may come first: if the same writes were made in another order, no argument had another value.
+An argument is free if another lawful value leads to the same end state: then no check could tell the values apart. Two
+writes of one tool may come in either order: the same writes in another order do not count as another value.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ from synth.search.arguments import argument_search
 from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden, scalar
 
 OTHERS = 3
-"""Other values of one argument that are tried."""
+"""Other values to try for each argument."""
 
 
 GATE = Gate(
     name="observable",
     proves="The outcome sees every argument of a write.",
-    runs="The golden calls with other lawful values of each; one that ends the same sinks the task.",
+    runs="The golden calls with other lawful values of each argument; the same end state rejects the task.",
     figures={
-        "grounded.varied": "`arguments` that were varied, and the other values that were tried of them",
+        "grounded.varied": "`arguments` varied, and the other values tried for them",
     },
     reasons=(
         "unobservable argument",
@@ -42,7 +42,7 @@ GATE = Gate(
 
 
 def check_observable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
-    """The figure: arguments that were varied, and how many other values were tried of them."""
+    """The figure: how many arguments the gate varied, and how many other values it tried."""
     arguments = tried = 0
     for place, call in enumerate(combination.golden):
         tool = tool_of(world.blueprint, call.tool)
@@ -67,7 +67,7 @@ def check_observable(world: World, combination: Combination, criteria: Criteria)
 
 
 def _same_writes(world: World, combination: Combination, run: GoldenRun) -> bool:
-    """Whether just the golden writes were made: a later argument is looked up anew, and may be what was replaced."""
+    """Whether the run made exactly the golden writes: a later argument that is read again may undo the replacement."""
     writes = {tool.name for tool in world.blueprint.tools if tool.kind == "write"}
     made_now = [(result.call.tool, dump(result.call.arguments)) for result in run.results]
     golden = [(call.tool, dump(call.arguments)) for call in combination.golden]
@@ -76,7 +76,7 @@ def _same_writes(world: World, combination: Combination, run: GoldenRun) -> bool
 
 
 def _others(world: World, combination: Combination, place: int, name: str) -> Iterator[Value]:
-    """Other values of an argument with which its call goes through where it stands."""
+    """Other values of an argument with which its call succeeds at its position."""
     call = combination.golden[place]
     tool = world.blueprint.tool(call.tool)
     with open_session(world, combination) as session:

@@ -1,7 +1,7 @@
-"""Gate: an optional argument on which the user has no preference may be filled with anything lawful.
+"""Gate: an agent may give any lawful value for an optional argument on which the user has no preference.
 
-What it changes may only be the columns that the criteria leave open. Later calls have to go through, and what is told
-has to stay the same: otherwise an agent that fills the argument would fail through no fault of its own.
+The value may change only columns that the criteria leave open. Later calls have to succeed, and the facts to tell have
+to stay the same: otherwise the task would fail an agent that is right.
 """
 
 from collections.abc import Iterator
@@ -22,17 +22,17 @@ from synth.search.arguments import argument_search
 from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden
 
 OTHERS = 3
-"""Values that one argument is filled with."""
+"""Values to try for each argument."""
 _ANY_VALUE: dict[ParameterType, Value] = {"string": "as you like", "integer": 1, "number": 1.0, "boolean": True}
 
 
 GATE = Gate(
     name="optional_arguments",
     proves="Optional arguments that the user leaves open do not matter.",
-    runs="Each is filled with lawful values: later calls go through, the end state and what is told are the same.",
+    runs="Each of them with lawful values: later calls succeed, and the end state and the facts told are the same.",
     figures={
         "equivalents.open_arguments": "optional arguments that the user leaves open",
-        "equivalents.filled": "values that they were filled with",
+        "equivalents.filled": "values tried for them",
     },
     reasons=(
         "open argument matters",
@@ -49,7 +49,7 @@ GATE = Gate(
 def check_optional_arguments(
     world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, run: GoldenRun
 ) -> dict[str, Json]:
-    """The figure: optional arguments that were filled in, and with how many values."""
+    """The figures: how many optional arguments the gate filled, and with how many values."""
     _check_unsaid(world, combination)
     arguments = tried = 0
     for place, call in enumerate(combination.golden):
@@ -67,7 +67,7 @@ def check_optional_arguments(
 
 
 def _check_unsaid(world: World, combination: Combination) -> None:
-    """No column is left open that an argument fills: its value would not be compared."""
+    """Check that the criteria compare every column that a golden argument fills."""
     for call in combination.golden:
         for name in call.arguments:
             for table, columns in (columns_filled_by(tool_of(world.blueprint, call.tool), name) or {}).items():
@@ -76,8 +76,8 @@ def _check_unsaid(world: World, combination: Combination) -> None:
 
 
 def open_parameters(tool: Tool, place: int, call: GoldenCall, combination: Combination) -> list[Parameter]:
-    """Optional parameters of a write that are left out, and that the user does not ask to leave out."""
-    unwanted = {said.parameter for said in combination.values if said.call == place and said.value is None}
+    """Optional parameters that a golden write leaves out, except those that the user asks to leave out."""
+    unwanted = {known.parameter for known in combination.values if known.call == place and known.value is None}
     return [
         parameter
         for parameter in tool.parameters
@@ -89,7 +89,7 @@ def open_parameters(tool: Tool, place: int, call: GoldenCall, combination: Combi
 
 
 def lawful_values(world: World, combination: Combination, place: int, parameter: Parameter) -> Iterator[Value]:
-    """Values with which the call's guards hold where it stands; any value for what nothing is compared with."""
+    """Values with which the call is lawful at its position; any value if nothing is compared with the parameter."""
     call = combination.golden[place]
     tool = world.blueprint.tool(call.tool)
     fixed: dict[str, Value] = {p.name: None for p in tool.parameters if p.name != parameter.name}

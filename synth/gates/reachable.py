@@ -1,8 +1,8 @@
 """Gate: a planner that has not seen the golden calls reaches the goal, in no fewer writes than they take.
 
-It starts from what the user says and what reads return. A golden run with a write too many is rejected; one with more
-reads than the shortest solution has the reason on record. If the search meets a bound, the figure says `undecided`.
-For what a rule forbids, the planner must find no lawful way to what the call asked for would change.
+It starts from what the user says and what reads return. The gate rejects a golden run with a needless write. If a run
+has more reads than the shortest solution, the figure records why. If the search meets a bound, the figure says
+`undecided`. In a `refuse` task, no lawful plan may lead to the changes that the requested call would make.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from synth.tasks.replay import Rejected, make_calls, open_session
 
 Figure = dict[str, Json]
 FORBIDDEN_BOUNDS = PlannerBounds(calls=2, expansions=400)
-"""How far an end state is looked for that must not be reached: one write more than what was asked for."""
+"""Bounds on the search for a forbidden end state: one write more than the requested call."""
 REPEATED_READ = "reads again behind a write what was read before"
 SEPARATE_READ = "looks up in a read of its own what another call shows as well"
 
@@ -45,12 +45,12 @@ GATE = Gate(
     name="reachable",
     proves=("The golden calls have no write too many, and what a rule of the agent's forbids cannot be had lawfully."),
     runs=(
-        "A search over the contract that has not seen the golden calls, from what the user says and what reads return: "
-        "to the goal, or, of `refuse` tasks, to what the call asked for would change."
+        "A search over the contract without the golden calls, from what the user says and what reads return: for the "
+        "goal, or, in `refuse` tasks, for the changes that the requested call would make."
     ),
     figures={
         "planner.status": (
-            "`proved`; `undecided` or `not_reached` if a bound was met; of what must not be done `never`, "
+            "`proved`; `undecided` or `not_reached` if a bound was met; for a forbidden state `never`, "
             "`by effects` or `skipped`"
         ),
         "planner.expansions": "calls made and guards looked up",
@@ -59,9 +59,9 @@ GATE = Gate(
         "planner.writes": "writes of the shortest solutions",
         "planner.calls": "calls of the shortest solution: sign-in, reads and writes",
         "planner.solutions": "shortest solutions",
-        "planner.dead_ends": "lawful calls from which no end was in reach",
+        "planner.dead_ends": "lawful calls after which no end was in reach",
         "planner.irrelevant_tools": "offered tools that no shortest solution uses",
-        "planner.longer_because": "why the golden calls are more than the shortest solution",
+        "planner.longer_because": "why the golden run is longer than the shortest solution",
     },
     reasons=("longer than need be", "forbidden and lawful", "bounds of the planner"),
     check=lambda judged: {"planner": check_reachable(judged.world, judged.combination, judged.criteria, judged.bounds)},
@@ -71,9 +71,9 @@ GATE = Gate(
 def check_reachable(
     world: World, combination: Combination, criteria: Criteria, bounds: PlannerBounds = DEFAULT_BOUNDS
 ) -> Figure:
-    """The gate's figure. Rejected where the golden calls are more than need be, or a lawful way leads where none may.
+    """The gate's figure. Raises Rejected if a golden call is needless, or if a lawful plan reaches a forbidden state.
 
-    `calls` of the shortest solution: its writes, the fewest reads that show what they need, and the sign-in.
+    The figure `calls` counts the shortest solution: its writes, the fewest reads that they need, and the sign-in.
     """
     if is_transferred(combination):
         return {"status": "by effects"}
@@ -98,7 +98,7 @@ def check_reachable(
 
 
 def _check_unreachable_by_plan(world: World, combination: Combination, criteria: Criteria) -> Figure:
-    """That no lawful plan comes to what the call asked for would change. Rejected where one does."""
+    """Check that no lawful plan makes the changes of the requested call. Raises Rejected if one does."""
     if combination.asked is None:
         return {"status": "skipped", "why": "nothing is asked for"}
     looked = [call for call in combination.golden if call.tool not in SESSION_TOOLS]
@@ -121,18 +121,18 @@ def _check_unreachable_by_plan(world: World, combination: Combination, criteria:
 
 
 def bounds_in(figure: Figure) -> PlannerBounds:
-    """The bounds with which a figure was made; the default ones where it tells of none.
+    """The bounds of the search behind a figure; the default ones if it records none.
 
-    Rejected where no configuration allows them: a search that a file asks for has to end.
+    Raises Rejected if no configuration allows them, so that a file cannot start an endless search.
     """
-    told = figure.get("bounds")
-    if not isinstance(told, dict):
+    recorded = figure.get("bounds")
+    if not isinstance(recorded, dict):
         return DEFAULT_BOUNDS
     for name, most in zip(PlannerBounds._fields, WIDEST_BOUNDS, strict=True):
-        number = told.get(name)
+        number = recorded.get(name)
         if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
             raise Rejected("bounds of the planner", f"{name} is {number!r}; it is a number from 1 to {most}")
-    return PlannerBounds(int(str(told["calls"])), int(str(told["expansions"])))
+    return PlannerBounds(int(str(recorded["calls"])), int(str(recorded["expansions"])))
 
 
 def _search_figures(plans: PlanSearchResult, bounds: PlannerBounds) -> Figure:
@@ -152,9 +152,9 @@ def _solution_figures(
 ) -> Figure:
     lengths = [solution.calls for solution in solutions if solution.calls is not None]
     calls = min(lengths) + signing_in if lengths else None
-    best = [one for one in solutions if one.calls is not None and one.calls + signing_in == calls]
-    used = {write.tool for one in best for write in one.plan}
-    used |= {read.tool for one in best for chosen in one.reads.sets for read in chosen}
+    best = [solution for solution in solutions if solution.calls is not None and solution.calls + signing_in == calls]
+    used = {write.tool for solution in best for write in solution.plan}
+    used |= {read.tool for solution in best for chosen in solution.reads.sets for read in chosen}
     offered = [tool.name for tool in problem.tools if tool.kind != "auth"]
     own = [call.tool for call in combination.golden if call.tool not in SESSION_TOOLS]
     kinds = [problem.world.blueprint.tool(tool).kind for tool in own]
@@ -169,7 +169,7 @@ def _solution_figures(
 
 
 def _length_figures(combination: Combination, writes: int, calls: int | None, kinds: Sequence[str]) -> Figure:
-    """Why the golden calls are more than the shortest solution's. Rejected where there is no reason."""
+    """Why the golden run is longer than the shortest solution. Raises Rejected if there is no reason."""
     demanded = [f"{call.tool} for {call.demanded_by}" for call in combination.golden if call.demanded_by]
     more = kinds.count("write") - writes
     if more > 0 and len(demanded) < more:
@@ -183,7 +183,7 @@ def _length_figures(combination: Combination, writes: int, calls: int | None, ki
 
 
 def _unknown_argument(problem: PlanningProblem, session: ContractSession, combination: Combination) -> str:
-    """Which golden argument nobody can know: told once the search has ended, to say why it has found nothing."""
+    """Which golden argument nobody can know, to explain a search without a solution."""
     explorer = ReadExplorer(problem, ExpansionBudget())
     for call in combination.golden:
         tool = next((tool for tool in problem.tools if tool.name == call.tool), None)

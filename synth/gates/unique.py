@@ -1,7 +1,7 @@
 """Gate: the user's words fit one outcome.
 
-All rows that fit the same words are searched for. If another of them would do as well lawfully and ends
-otherwise, the task has two right answers and is rejected.
+The gate searches for all rows that fit the same words. If the calls succeed lawfully with another of these rows and
+lead to another end state, the task has two right answers, and the gate rejects it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,19 +35,19 @@ from synth.tasks.replay import (
 )
 
 MOST_ROWS = 400
-"""Rows of one table that are looked at."""
+"""Limit on the rows of one table."""
 MOST_HOPS = 3
-"""References that are followed from a row to the one that holds what is said of it."""
+"""Limit on the references from a row to the row that holds a column which the user mentions."""
 
 Hop = tuple[str, Entity, str]
 """A reference: its column, and the entity and key that it names."""
 
 
-def matching_rows(world: World, combination: Combination, said: Sequence[MentionedRow]) -> list[str]:
-    """Keys of other rows that fit all that is said of one: at the start, or at the moment when it is needed."""
-    key = said[0].key
+def matching_rows(world: World, combination: Combination, mentions: Sequence[MentionedRow]) -> list[str]:
+    """Keys of other rows that fit the words for a row, at the start or just before the call that needs the row."""
+    key = mentions[0].key
     matching: set[str] | None = None
-    for row in said:
+    for row in mentions:
         with open_session(world, combination) as session:
             session.caller = combination.caller
             fitting = set(_fitting(world, session, combination, row))
@@ -57,13 +57,13 @@ def matching_rows(world: World, combination: Combination, said: Sequence[Mention
     return sorted((matching or set()) - {str(key)})
 
 
-def _fitting(world: World, session: ContractSession, combination: Combination, said: MentionedRow) -> list[str]:
-    entity = world.blueprint.entity(said.entity or "")
-    shown = column_origins(world.blueprint.tool(said.read))
+def _fitting(world: World, session: ContractSession, combination: Combination, mention: MentionedRow) -> list[str]:
+    entity = world.blueprint.entity(mention.entity or "")
+    shown = column_origins(world.blueprint.tool(mention.read))
     tests: list[str] = []
     bindings: dict[str, Value] = {}
     computed: list[str] = []
-    for number, (column, value) in enumerate(said.columns.items()):
+    for number, (column, value) in enumerate(mention.columns.items()):
         test = _test(world.blueprint, entity, shown.get(column), f":said_{number}")
         if test is None or isinstance(value, (list, dict)):
             computed.append(column)
@@ -71,18 +71,17 @@ def _fitting(world: World, session: ContractSession, combination: Combination, s
             tests.append(test)
             bindings[f"said_{number}"] = value
     where = " AND ".join(tests) or "1"
-    sql = (
-        f"SELECT {entity.key} AS found FROM {entity.table} AS own WHERE {where} ORDER BY {entity.key} LIMIT {MOST_ROWS}"
-    )
-    keys = [str(row["found"]) for row in session.query(sql, bindings)]
+    columns = f"{entity.key} AS row_key"
+    sql = f"SELECT {columns} FROM {entity.table} AS own WHERE {where} ORDER BY {entity.key} LIMIT {MOST_ROWS}"
+    keys = [str(row["row_key"]) for row in session.query(sql, bindings)]
     if not computed:
         return keys
-    seen = dict(_seen(world, session, combination, said, computed))
-    return [key for key in keys if seen.get(key, False)]
+    agreeing = dict(_seen(world, session, combination, mention, computed))
+    return [key for key in keys if agreeing.get(key, False)]
 
 
 def _test(blueprint: Blueprint, entity: Entity, origin: tuple[str, str] | None, binding: str) -> str | None:
-    """A condition on a row of the entity, in SQL, that the column shown has a value; None where no table holds it."""
+    """The SQL condition that a shown column of an entity's row has a value; None if no table holds the column."""
     if origin is None:
         return None
     table, column = origin
@@ -94,7 +93,7 @@ def _test(blueprint: Blueprint, entity: Entity, origin: tuple[str, str] | None, 
 
 
 def _within(path: Sequence[Hop]) -> str:
-    """The row at the end of a path of references, up to its column."""
+    """The SQL that follows a path of references, up to the column of its last row."""
     text, holder = "", "own"
     for number, (name, parent, key) in enumerate(path):
         text += f"EXISTS (SELECT 1 FROM {parent.table} AS up_{number} WHERE up_{number}.{key} = {holder}.{name} AND "
@@ -103,7 +102,7 @@ def _within(path: Sequence[Hop]) -> str:
 
 
 def _paths(blueprint: Blueprint, entity: Entity, table: str, hops: int) -> list[list[Hop]]:
-    """Paths of references from an entity to a table, as short as they come."""
+    """The shortest paths of references from an entity to a table."""
     if entity.table == table:
         return [[]]
     paths: list[list[Hop]] = []
@@ -117,20 +116,22 @@ def _paths(blueprint: Blueprint, entity: Entity, table: str, hops: int) -> list[
 
 
 def _seen(
-    world: World, session: ContractSession, combination: Combination, said: MentionedRow, columns: Sequence[str]
+    world: World, session: ContractSession, combination: Combination, mention: MentionedRow, columns: Sequence[str]
 ) -> Iterator[tuple[str, bool]]:
-    """Key -> whether the read shows its row with the computed columns as said, where it shows it at all."""
-    calls = [call for call in combination.golden if call.tool == said.read][:1]
-    entity = world.blueprint.entity(said.entity or "")
+    """For each row that the read shows: its key, and whether its computed columns have the mentioned values."""
+    calls = [call for call in combination.golden if call.tool == mention.read][:1]
+    entity = world.blueprint.entity(mention.entity or "")
     keys = [
-        name for name, origin in column_origins(world.blueprint.tool(said.read)).items() if _holds_key(entity, origin)
+        name
+        for name, origin in column_origins(world.blueprint.tool(mention.read)).items()
+        if _holds_key(entity, origin)
     ]
     agreeing: dict[str, bool] = {}
     for call in calls:
         for row in all_shown_rows(world, session, combination, call):
             for name in keys:
                 key = str(row.get(name))
-                agreeing[key] = agreeing.get(key, False) or _agrees(said.columns, row, columns)
+                agreeing[key] = agreeing.get(key, False) or _agrees(mention.columns, row, columns)
     yield from agreeing.items()
 
 
@@ -138,25 +139,25 @@ def _holds_key(entity: Entity, origin: tuple[str, str] | None) -> bool:
     return origin is not None and origin[1] == entity.key
 
 
-def _agrees(said: Mapping[str, Json], row: Mapping[str, Json], columns: Sequence[str]) -> bool:
-    return all(column in row and row[column] == said[column] for column in columns)
+def _agrees(mentioned: Mapping[str, Json], row: Mapping[str, Json], columns: Sequence[str]) -> bool:
+    return all(column in row and row[column] == mentioned[column] for column in columns)
 
 
 MOST_READINGS = 300
-"""Sets of other rows that are tried; where there are more, the words say too little."""
+"""Limit on the readings to try; if there are more, the gate rejects the task."""
 
 
 GATE = Gate(
     name="unique",
     proves="The user's words fit one outcome.",
     runs=(
-        "All other rows that fit the same words are put in the place of the right ones, alone and together; one "
-        "that ends otherwise, lawfully, sinks the task."
+        "The golden calls with all other rows that fit the same words, alone and together; a lawful run with another "
+        "end state rejects the task."
     ),
     figures={
         "grounded.rows_alike": "other rows that fit the words",
-        "grounded.readings_tried": "sets of rows that were put in the place of the right ones",
-        "grounded.unique": "`proved`, or `undecided` where a bound cut the search short",
+        "grounded.readings_tried": "sets of other rows tried in place of the right ones",
+        "grounded.unique": "`proved`, or `undecided` if a bound cut the search short",
     },
     reasons=(
         "row not told apart",
@@ -173,14 +174,14 @@ GATE = Gate(
 def check_unique(
     world: World, combination: Combination, template: TaskTemplate, criteria: Criteria, run: GoldenRun
 ) -> dict[str, Json]:
-    """The gate's figures: rows that fit the words beside the right ones. Rejected if one of them would do as well."""
+    """The gate's figures: other rows that fit the words, and readings tried. Raises Rejected if one is right too."""
     groups = _by_row(combination) if not is_transferred(combination) else []
     others = [matching_rows(world, combination, said) for said in groups]
     unique = "undecided" if is_view_limit_met(world, combination, template) else "proved"
     if prod(len(keys) + 1 for keys in others) > MOST_READINGS:
         fitting = others
         others = [_own(world, combination, said[0], keys) for said, keys in zip(groups, others, strict=True)]
-        # What no read was found to show was set aside; the reads were not called in every way there is.
+        # Rows that no read showed were left out, but the gate did not call the reads in every possible way.
         unique = unique if others == fitting else "undecided"
     right = [[_meant(world, combination, said, None)] for said in groups]
     wrong = [[*_misread(world, combination, said, keys)] for said, keys in zip(groups, others, strict=True)]
@@ -203,7 +204,7 @@ def check_unique(
 
 
 def _check_ban(world: World, combination: Combination, meant: ReplacedArguments) -> None:
-    """Whatever is meant, the same rule has to forbid it, as far as the caller is shown what else could be meant."""
+    """Check that the same rule forbids the request in every reading that the caller can see."""
     broken = rules_broken(world, combination, meant)
     if broken is None or broken[:1] == combination.forbidden[:1]:
         return
@@ -214,18 +215,18 @@ def _check_ban(world: World, combination: Combination, meant: ReplacedArguments)
 
 
 def _by_row(combination: Combination) -> list[list[MentionedRow]]:
-    """What is said of rows that arguments name, by row: one row has one set of words, however often it is named."""
+    """The mentions of rows that arguments name, grouped by row."""
     groups: dict[tuple[str, str], list[MentionedRow]] = {}
-    for said in combination.rows:
-        if said.parameter is not None and said.entity is not None and said.key is not None:
-            groups.setdefault((said.entity, said.key), []).append(said)
+    for mention in combination.rows:
+        if mention.parameter is not None and mention.entity is not None and mention.key is not None:
+            groups.setdefault((mention.entity, mention.key), []).append(mention)
     return list(groups.values())
 
 
 def _readings(
     right: Sequence[Sequence[ReplacedArguments]], wrong: Sequence[Sequence[ReplacedArguments]]
 ) -> Iterator[ReplacedArguments]:
-    """Every choice of rows but the right one: first one row is taken for another, then two at once, and so on."""
+    """Every wrong choice of rows: first those with one row mistaken for another, then with two, and so on."""
     for size in range(1, len(right) + 1):
         for places in combinations(range(len(right)), size):
             chosen = [wrong[place] if place in places else right[place] for place in range(len(right))]
@@ -234,29 +235,29 @@ def _readings(
 
 
 def _misread(
-    world: World, combination: Combination, said: Sequence[MentionedRow], keys: Sequence[str]
+    world: World, combination: Combination, mentions: Sequence[MentionedRow], keys: Sequence[str]
 ) -> Iterator[ReplacedArguments]:
-    """The arguments, for each other row that could be meant."""
+    """The arguments, for each other row that the user could mean."""
     shown: set[Json] | None = None
     for key in keys:
         try:
-            yield _meant(world, combination, said, key)
+            yield _meant(world, combination, mentions, key)
         except LookupError as fault:
-            shown = _shown(world, combination, said[0]) if shown is None else shown
+            shown = _shown(world, combination, mentions[0]) if shown is None else shown
             if key in shown:
-                raise Rejected("row not told apart", f"{said[0].columns} fits {key!r} too, {fault}") from fault
+                raise Rejected("row not told apart", f"{mentions[0].columns} fits {key!r} too, {fault}") from fault
 
 
-def _own(world: World, combination: Combination, said: MentionedRow, keys: list[str]) -> list[str]:
-    """Of a row that a list of the caller's own shows, the others that it shows; of one that is searched for, all."""
-    if any(parameter.required for parameter in world.blueprint.tool(said.read).parameters):
+def _own(world: World, combination: Combination, mention: MentionedRow, keys: list[str]) -> list[str]:
+    """The keys of rows that reads show, if the row comes from a list of the caller's own; else all keys."""
+    if any(parameter.required for parameter in world.blueprint.tool(mention.read).parameters):
         return keys
-    shown = _shown(world, combination, said)
+    shown = _shown(world, combination, mention)
     return [key for key in keys if key in shown]
 
 
 def _shown(world: World, combination: Combination, said: MentionedRow) -> set[Json]:
-    """All texts that reads can show the caller in the domain of a row: nobody can mean what is not among them."""
+    """All texts that reads can show the caller in the domain of a row; the user can mean only these."""
     reads = [
         tool for tool in world.blueprint.tools if tool.kind == "read" and world.role(tool.name) == world.role(said.read)
     ]
@@ -268,10 +269,12 @@ def _shown(world: World, combination: Combination, said: MentionedRow) -> set[Js
         }
 
 
-def _meant(world: World, combination: Combination, said: Sequence[MentionedRow], key: str | None) -> ReplacedArguments:
-    """The arguments if `key` is the row that is meant; None: as the golden calls have them."""
+def _meant(
+    world: World, combination: Combination, mentions: Sequence[MentionedRow], key: str | None
+) -> ReplacedArguments:
+    """The arguments if the user means the row `key`; None stands for the golden row."""
     reading: ReplacedArguments = {}
-    for row in said:
+    for row in mentions:
         name = row.parameter or ""
         value = combination.calls[row.call].arguments[name]
         if key is None or value == row.key:
@@ -281,20 +284,20 @@ def _meant(world: World, combination: Combination, said: Sequence[MentionedRow],
     return reading
 
 
-def _beside(world: World, combination: Combination, said: MentionedRow, name: str, key: str) -> Json:
-    """What the read that shows the row meant would give for an argument if another of its rows were meant.
+def _beside(world: World, combination: Combination, mention: MentionedRow, name: str, key: str) -> Json:
+    """The value of an argument if the user meant another row that the same read shows.
 
-    LookupError where it does not show that one, or several values for it.
+    Raises LookupError if the read does not show that row, or shows several values for it.
     """
-    grounding = combination.calls[said.call].grounding[name]
+    grounding = combination.calls[mention.call].grounding[name]
     source = result_reference(grounding)
     if source is None:
         raise LookupError(f"and {name!r} is {grounding}")
     column = source.path.rpartition(".")[2]
-    entity = world.blueprint.entity(said.entity or "")
+    entity = world.blueprint.entity(mention.entity or "")
     keys = [
         c
-        for c, origin in column_origins(world.blueprint.tool(said.read)).items()
+        for c, origin in column_origins(world.blueprint.tool(mention.read)).items()
         if origin == (entity.table, entity.key)
     ]
     with open_session(world, combination) as session:
@@ -310,7 +313,7 @@ def _beside(world: World, combination: Combination, said: MentionedRow, name: st
 
 
 def _could_be(world: World, combination: Combination, other: GoldenRun) -> bool:
-    """Whether all that matters went through lawfully; a read that finds nothing is no obstacle."""
+    """Whether every write succeeded lawfully. A read may return nothing."""
     kinds = [world.blueprint.tool(call.tool).kind for call in combination.golden]
     steps: Mapping[int, None] = dict.fromkeys(combination.steps)
     needed = [result.ok for n, result in enumerate(other.results) if kinds[n] != "read" or n in steps]
@@ -325,6 +328,6 @@ def _same(
     run: GoldenRun,
     other: GoldenRun,
 ) -> bool:
-    """Whether another reading comes to the same: the same end state, and the same told."""
+    """Whether another reading leads to the same end state and the same facts to tell."""
     values = [told_values(template, combination, each.results) for each in (run, other)]
     return values[0] == values[1] and check_state(criteria, other.changes, world.comparison).score == 1

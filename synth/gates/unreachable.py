@@ -1,7 +1,8 @@
-"""Gate: what an `unavailable` task asks for changes what no offered tool writes.
+"""Gate: an `unavailable` task asks for a change that no offered tool can write.
 
-The call is made in a session where all tools are offered. No effect of an offered tool writes what it changes there, so
-no number of calls reaches it. All reads are offered, and the golden calls hand the request over.
+The gate makes the requested call in a session that offers all tools. No effect of an offered tool writes the columns
+that it changes there, so no number of calls can reach its end state. The task offers all reads, and the golden calls
+transfer the user to a human.
 """
 
 from skillweave.schema.combination import Combination
@@ -22,7 +23,7 @@ GATE = TaskGate(
         "offered tools write."
     ),
     figures={
-        "lawful.unreachable": "`columns` that the call changes, tools that are `hidden`, and writes that are offered",
+        "lawful.unreachable": "`columns` that the call changes, `hidden` tools, and offered writes",
     },
     reasons=(
         "not unavailable",
@@ -33,11 +34,11 @@ GATE = TaskGate(
 
 
 def check_unreachable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
-    """The figure of an `unavailable` task, nothing for others: what is changed, and which tools are left."""
+    """The figure of an `unavailable` task, empty for others: the changed columns, and the tools hidden and offered."""
     if not is_transferred(combination):
         return {}
-    asked, tools = combination.asked, world.blueprint.tools
-    if asked is None or asked.tool not in combination.hidden:
+    request, tools = combination.asked, world.blueprint.tools
+    if request is None or request.tool not in combination.hidden:
         raise Rejected("not unavailable", "what is asked for is offered")
     offered = [tool for tool in tools if tool.name not in combination.hidden]
     if any(tool.kind != "write" for tool in tools if tool.name in combination.hidden):
@@ -48,21 +49,23 @@ def check_unreachable(world: World, combination: Combination, criteria: Criteria
     wanted = _changed(world, combination)
     within = sorted(tool.name for tool in offered if written_pairs(world, tool) & wanted)
     if within:
-        raise Rejected("within reach", f"{within[0]} writes what {asked.tool} changes")
-    left = {(table, column) for table, columns in criteria.beyond.items() for column in columns}
-    if not wanted <= left:
-        raise Rejected("within reach", f"{sorted(wanted - left)[0]} is not on record as out of reach")
+        raise Rejected("within reach", f"{within[0]} writes what {request.tool} changes")
+    recorded = {(table, column) for table, columns in criteria.beyond.items() for column in columns}
+    if not wanted <= recorded:
+        raise Rejected("within reach", f"{sorted(wanted - recorded)[0]} is not on record as out of reach")
     writes = sum(tool.kind == "write" for tool in offered)
     return {"unreachable": {"columns": len(wanted), "hidden": len(combination.hidden), "writes_offered": writes}}
 
 
 def _changed(world: World, combination: Combination) -> set[tuple[str, str]]:
-    """Tables and columns that the call changes where it is offered."""
-    asked = combination.asked
-    assert asked is not None
+    """Tables and columns that the requested call changes in a session that offers its tool."""
+    request = combination.asked
+    assert request is not None
     with open_session(world, combination.model_copy(update={"hidden": []})) as session:
         make_calls(session, combination.golden[:-1])
-        result = session.call(asked.tool, asked.arguments)
+        result = session.call(request.tool, request.arguments)
         if not result.ok or result.violations:
-            raise Rejected("not unavailable", f"{asked.tool} would not go through: {result.error or result.violations}")
+            raise Rejected(
+                "not unavailable", f"{request.tool} would not go through: {result.error or result.violations}"
+            )
         return changed_pairs(session.diff())

@@ -1,7 +1,7 @@
 """Gate: wrong trajectories of a task all fail, and other right ones all pass.
 
-Variants are made by execution and scored by the evaluator's own checks, each read from a line as any trajectory is. Of
-each sort so many are scored, drawn by the task's id, so that every sort that applies is there.
+Executing calls gives the variants, and the evaluator scores each from a line of JSON, like any trajectory. The gate
+draws a few variants of each sort, seeded by the task's id, so that it tries every sort that applies.
 """
 
 from collections import Counter
@@ -27,21 +27,21 @@ from synth.tasks.replay import Rejected
 MUTANT_PASSES = "mutant passes"
 EQUIVALENT_FAILS = "equivalent fails"
 MOST = 2
-"""Variants of one sort that are scored."""
+"""Variants to score of each sort."""
 
 
 class VariantFigures(NamedTuple):
-    """The gates' figures."""
+    """The figures of the two parts of the gate."""
 
     mutants: dict[str, Json]
-    """Wrong trajectories that were made, how many were killed, how many there are of each sort, and whether those of
-    the template were among them (`conduct`)."""
+    """Wrong trajectories tried, how many were killed, how many there are of each sort, and whether they included the
+    sorts that depend on the template alone (`conduct`)."""
     equivalents: dict[str, Json]
-    """Right ones that were made, how many passed, and how many there are of each sort."""
+    """Other right trajectories tried, how many passed, and how many there are of each sort."""
 
 
 class SingleTaskDataset:
-    """One task and its world, as an evaluator takes them."""
+    """A dataset of one task and its world, for an evaluator."""
 
     def __init__(self, world: World, task: Task) -> None:
         self.tasks: Mapping[str, Task] = {task.id: task}
@@ -64,11 +64,11 @@ GATE = Gate(
     ),
     figures={
         "mutants.made": "wrong trajectories",
-        "mutants.killed": "those that fail: all",
+        "mutants.killed": "those that fail: always all",
         "mutants.sorts": "wrong trajectories of each sort",
         "mutants.conduct": "whether the sorts that depend on the template alone were among them",
         "equivalents.made": "right trajectories",
-        "equivalents.passed": "those that pass: all",
+        "equivalents.passed": "those that pass: always all",
         "equivalents.sorts": "right trajectories of each sort",
     },
     reasons=(
@@ -76,7 +76,7 @@ GATE = Gate(
         "equivalent fails",
         "second lawful order",
     ),
-    of_template="How calls are written, what is recorded and told at which moment, and who is asked.",
+    of_template="How calls are written, when something is recorded or told, and who is asked.",
     check=lambda judged: _figures_of(judged),
 )
 
@@ -89,10 +89,10 @@ def _figures_of(judged: JudgedCombination) -> Figures:
 
 
 def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool = True) -> VariantFigures:
-    """The figures; Rejected where a wrong trajectory passes or a right one does not.
+    """The gate's figures. Raises Rejected if a wrong trajectory passes or a right one fails.
 
     Args:
-        conduct: Whether what is the same for all tasks of the template is tried as well.
+        conduct: Whether to try the sorts that depend on the template alone too.
     """
     task = _without_judge(task)
     _check_order(world, task)
@@ -110,7 +110,7 @@ def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool 
 
 
 def tried_template_variants(gates: Gates) -> bool:
-    """Whether what is the same for all tasks of the template was tried with this one."""
+    """Whether the gate tried the sorts that depend on the template alone with this task."""
     return gates.mutants.get("conduct") is True
 
 
@@ -119,7 +119,7 @@ def _settings(task: Task) -> CheckSettings:
 
 
 def _check_order(world: World, task: Task) -> None:
-    """That what rules demand is done in one order, or comes to the same in any: the user says nothing of it."""
+    """Check that demanded calls have one order, or one outcome in any order, because the user names no order."""
     if all(call.demanded_by is None for call in task.golden):
         return
     executor = VariantExecutor(world, task)
@@ -132,14 +132,14 @@ def _check_order(world: World, task: Task) -> None:
 
 
 def draw_variants(task: Task, variants: Iterable[Variant], most: int) -> list[Variant]:
-    """At most so many of each sort, in their order."""
+    """Draw at most `most` variants of each sort, and keep their order."""
     listed = list(variants)
     random = Random(f"{task.id} trials")
     places: dict[tuple[str, bool], list[int]] = {}
     for place, variant in enumerate(listed):
         places.setdefault((variant.name, variant.passes), []).append(place)
-    kept = [place for group in places.values() for place in random.sample(group, min(most, len(group)))]
-    return [listed[place] for place in sorted(kept)]
+    drawn = [place for group in places.values() for place in random.sample(group, min(most, len(group)))]
+    return [listed[place] for place in sorted(drawn)]
 
 
 def _without_judge(task: Task) -> Task:
@@ -149,7 +149,7 @@ def _without_judge(task: Task) -> Task:
 
 
 def _word(evaluator: Evaluator, content: bytes) -> tuple[bool | None, str]:
-    """Whether the evaluator passes a line, and why it does not score it."""
+    """Whether the evaluator passes a line; None, with the reason, if it does not score it."""
     try:
         return evaluator.scored(read_trajectory(content)).passed, ""
     except NotScoredError as error:
@@ -157,5 +157,5 @@ def _word(evaluator: Evaluator, content: bytes) -> tuple[bool | None, str]:
 
 
 def _figures(sorts: Counter[str], word: str) -> dict[str, Json]:
-    """All of them were said rightly: where one was not, there are no figures."""
+    """The figures of variants that all got the right verdict; a wrong verdict rejects the task before."""
     return {"made": sorts.total(), word: sorts.total(), "sorts": dict(sorted(sorts.items()))}
