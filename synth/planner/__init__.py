@@ -1,1 +1,1 @@
-"""The planner: from a contract and a state to calls that succeed, or that one chosen guard refuses."""
+"""The planner: searches a contract and a state for calls that succeed, or that one chosen guard refuses."""

@@ -1,7 +1,7 @@
-"""Distance: how many writes at least lead from a state to one of the ends. Never too many, so nothing is lost by it.
+"""Distance: a lower bound on the writes from a state to an end state. It never exceeds the true number of writes.
 
-Each cell that is not yet as it has to be wants a write that can change it; rows that are lacking want so many writes
-that can make them. What no offered tool can put right is out of reach.
+Each cell that differs from the end state needs a write that can change it, and missing rows need as many writes as can
+create them. An end state is out of reach if no offered tool can repair a difference.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,27 +14,27 @@ from skillweave.world.compare import ComparisonLookup, normalise
 from synth.contracts.writes import Column, ToolWrites
 
 MADE, GONE = "+", "-"
-"""Stand for a column where a row is made or removed."""
+"""Stand for the column of a created or removed row."""
 MOST_DISTANCE = 3
-"""Distances are told apart up to this one."""
+"""Upper limit of a distance: larger distances count as this one."""
 
 
 class RemainingWork(NamedTuple):
-    """What is left to do until one end is reached."""
+    """The changes that remain until one end state."""
 
     cells: frozenset[Column]
-    """Columns of rows that are there, to be changed."""
+    """Columns to change in existing rows."""
     rows: tuple[tuple[str, int], ...]
-    """Table -> rows that are to be made."""
+    """Table -> number of rows to create."""
     removed: frozenset[str]
-    """Tables from which a row has to go."""
+    """Tables from which to remove a row."""
 
     @property
     def none(self) -> bool:
         return not (self.cells or self.rows or self.removed)
 
     def after(self, writes: ToolWrites) -> "RemainingWork":
-        """What is left at least, once a tool was called."""
+        """The least that remains after a call of a tool."""
         return RemainingWork(
             self.cells - writes.updates,
             tuple((table, count) for table, count in _left(self.rows, writes) if count),
@@ -51,7 +51,7 @@ def _left(rows: Sequence[tuple[str, int]], writes: ToolWrites) -> list[tuple[str
 
 
 class Distance:
-    """To a set of ends, by calls of these tools."""
+    """Distances to a set of end states, by calls of these tools."""
 
     def __init__(
         self, ends: Sequence[Sequence[RowChange]], tools: Mapping[str, ToolWrites], comparison: ComparisonLookup
@@ -64,12 +64,12 @@ class Distance:
         self._known: dict[RemainingWork, int | None] = {}
 
     def wants(self, changes: Sequence[RowChange]) -> list[RemainingWork]:
-        """What is left for each end that is not out of reach."""
+        """The remaining changes for each end state that is in reach."""
         wants = [self._want(end, changes) for end in self._ends]
         return [want for want in wants if want is not None]
 
     def least(self, wants: Sequence[RemainingWork]) -> int | None:
-        """Writes at least, up to `FAR`; None: out of reach."""
+        """The fewest writes, up to `MOST_DISTANCE`; None if no end state is in reach."""
         numbers = [self._least(want) for want in wants]
         return min((number for number in numbers if number is not None), default=None)
 
@@ -84,32 +84,32 @@ class Distance:
         return self._known[want]
 
     def _cover(self, want: RemainingWork) -> int | None:
-        """The fewest tools that together can do it; more, where rows are to be made and one call makes too few."""
+        """The fewest tools that cover the changes, with repeated calls if one call creates too few rows."""
         if want.none:
             return 0
-        asked: set[Column] = {
+        needed: set[Column] = {
             *want.cells,
             *((table, GONE) for table in want.removed),
             *((t, MADE) for t, _ in want.rows),
         }
-        helpful = [part for writes in self.tools.values() if (part := asked & _reach(writes))]
-        if asked - {one for part in helpful for one in part}:
+        helpful = [part for writes in self.tools.values() if (part := needed & _reach(writes))]
+        if needed - {column for part in helpful for column in part}:
             return None
-        bound = self._together(asked, helpful)
+        bound = self._together(needed, helpful)
         for table, count in want.rows:
             makers = [writes for writes in self.tools.values() if table in writes.inserts]
-            rest = asked - {(table, MADE)} - {one for writes in makers for one in _reach(writes)}
+            rest = needed - {(table, MADE)} - {column for writes in makers for column in _reach(writes)}
             bound = max(bound, self._times(makers, table, count) + self._together(rest, helpful))
         return bound
 
-    def _together(self, asked: Collection[Column], helpful: Sequence[set[Column]]) -> int:
-        """The fewest tools that reach all of it, up to `FAR`."""
-        if not asked:
+    def _together(self, columns: Collection[Column], helpful: Sequence[set[Column]]) -> int:
+        """The fewest tools that write all of these columns, up to `MOST_DISTANCE`."""
+        if not columns:
             return 0
         sizes = (
             size
             for size in range(1, MOST_DISTANCE)
-            if any(set().union(*c).issuperset(asked) for c in combinations(helpful, size))
+            if any(set().union(*c).issuperset(columns) for c in combinations(helpful, size))
         )
         return next(sizes, MOST_DISTANCE)
 
@@ -129,7 +129,7 @@ class Distance:
         for place in seen.keys() | end.changed.keys():
             self._add(end.changed.get(place), seen.get(place), cells, removed, rows)
         for table, rows_made in inserted.items():
-            if not self._add_made(table, rows_made, end.made.get(table, []), cells, removed, rows):
+            if not self._add_made(table, rows_made, end.created.get(table, []), cells, removed, rows):
                 return None
         return RemainingWork(
             frozenset(cells), tuple(sorted((t, n) for t, n in rows.items() if n > 0)), frozenset(removed)
@@ -143,7 +143,7 @@ class Distance:
         removed: set[str],
         rows: dict[str, int],
     ) -> None:
-        """What one row that was there at the start lacks."""
+        """Add the changes that one row of the initial state still needs."""
         change = wanted or actual
         assert change is not None
         if (wanted and wanted.op == "delete") or (actual and actual.op == "delete"):
@@ -152,8 +152,9 @@ class Distance:
             elif not (wanted and wanted.op == "delete"):
                 rows[change.table] = rows.get(change.table, 0) + 1
             return
-        one, other = (wanted.after or {}) if wanted else {}, (actual.after or {}) if actual else {}
-        cells.update((change.table, name) for name in self._differing(change.table, one, other))
+        wanted_cells = (wanted.after or {}) if wanted else {}
+        actual_cells = (actual.after or {}) if actual else {}
+        cells.update((change.table, name) for name in self._differing(change.table, wanted_cells, actual_cells))
 
     def _add_made(
         self,
@@ -164,10 +165,10 @@ class Distance:
         removed: set[str],
         rows: dict[str, int],
     ) -> bool:
-        """What the rows that were made lack; False where one of them can neither be put right nor go."""
+        """Add the changes that created rows still need. False if no tool can repair or remove one of them."""
         lost = 0
         for change in inserted:
-            ways = [self._differing(table, one.after or {}, change.after or {}) for one in wanted]
+            ways = [self._differing(table, target.after or {}, change.after or {}) for target in wanted]
             ways = [way for way in ways if all((table, name) in self._updated for name in way)]
             if not ways:
                 lost += 1
@@ -186,12 +187,12 @@ class Distance:
         )
 
     def _is_same(self, table: str, name: str, wanted: Cells, actual: Cells) -> bool:
-        one = wanted.get(name)
-        if isinstance(one, dict):
-            return ANY in one or (NEW in one and actual.get(name) is not None)
+        cell = wanted.get(name)
+        if isinstance(cell, dict):
+            return ANY in cell or (NEW in cell and actual.get(name) is not None)
         if (name in wanted) != (name in actual):
             return False
-        return is_same(one, actual[name], self._comparison(table, name) == "normalised")
+        return is_same(cell, actual[name], self._comparison(table, name) == "normalised")
 
 
 def is_same(one: Json, other: Json, normalised: bool = False) -> bool:
@@ -202,21 +203,21 @@ def is_same(one: Json, other: Json, normalised: bool = False) -> bool:
 
 
 class _End:
-    """An end state, sorted by what happens to rows."""
+    """An end state, grouped by the kind of change."""
 
     def __init__(self, changes: Collection[RowChange]) -> None:
-        self.made: dict[str, list[RowChange]] = {}
+        self.created: dict[str, list[RowChange]] = {}
         self.changed: dict[tuple[str, str], RowChange] = {}
         for change in changes:
             if change.op == "insert":
-                self.made.setdefault(change.table, []).append(change)
+                self.created.setdefault(change.table, []).append(change)
             else:
                 self.changed[change.table, _key(change)] = change
-        self.rows = {table: len(made) for table, made in self.made.items()}
+        self.rows = {table: len(created) for table, created in self.created.items()}
 
 
 def _reach(writes: ToolWrites) -> set[Column]:
-    """Columns that a tool changes, and tables in which it makes or removes rows."""
+    """Columns that a tool changes, and tables in which it creates or removes rows."""
     return {*writes.updates, *((t, MADE) for t in writes.inserts), *((t, GONE) for t in writes.deletes)}
 
 

@@ -1,6 +1,6 @@
-"""Plans: the shortest sequences of lawful writes from a state to an end, searched without the golden calls.
+"""Plans: search the shortest sequences of lawful writes from a state to an end state, without the golden calls.
 
-The search deepens by one write at a time. Two plans count as one if they make the same calls in another order.
+The search allows one more write in each round. Plans with the same calls in another order count as one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from synth.search.slots import Slot, slots
 
 @dataclass
 class KnownValuesSearch(ArgumentSearch):
-    """The search for arguments, among given values and no others."""
+    """The search for arguments, only among given values."""
 
     given: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     budget: ExpansionBudget = field(default_factory=lambda: ExpansionBudget(0))
@@ -63,13 +63,13 @@ class LawfulWrites:
     def __init__(self, problem: PlanningProblem, budget: ExpansionBudget) -> None:
         self._problem = problem
         self._budget = budget
-        made = {change.table for end in problem.ends for change in end if change.op == "insert"}
+        created = {change.table for end in problem.ends for change in end if change.op == "insert"}
         writes = writes_of(problem.world)
         self.tools = {tool.name: tool for tool in problem.tools if tool.kind == "write"}
-        """Those of which not every call makes a row that no end has."""
+        """The tools that can be called without creating a row that no end state has."""
         while True:
             self._removable = {table for name in self.tools for table in writes[name].deletes}
-            useless = [name for name in self.tools if writes[name].makes - made - self._removable]
+            useless = [name for name in self.tools if writes[name].makes - created - self._removable]
             if not useless:
                 break
             self.tools = {name: tool for name, tool in self.tools.items() if name not in useless}
@@ -79,9 +79,13 @@ class LawfulWrites:
     def calls(
         self, session: ContractSession, tool: Tool, known: Knowledge, *, last: bool = False
     ) -> Iterator[Arguments]:
-        """Arguments with which the tool is lawfully called. Exhausted where the budget ends.
+        """Arguments of lawful calls of the tool.
 
-        `last`: nothing comes after it, so what it makes has to be right at once.
+        Args:
+            last: Whether it is the last call of a plan, so that the rows that it creates have to be right at once.
+
+        Raises:
+            BudgetExhausted: The budget of expansions is spent.
         """
         fixed = self._fixed(tool, last)
         given = {
@@ -104,7 +108,7 @@ class LawfulWrites:
         yield from search.meeting()
 
     def _fixed(self, tool: Tool, last: bool) -> dict[str, list[Column]]:
-        """Parameter -> columns of the row made that nothing changes any more."""
+        """Parameter -> columns of the created row that no later call changes."""
         writes = self.writes[tool.name]
         updated = writes.updates if last else self._updated
         removable = writes.deletes if last else self._removable
@@ -114,7 +118,7 @@ class LawfulWrites:
         }
 
     def _useful(self, values: Sequence[Value], columns: Sequence[Column], session: ContractSession) -> list[Value]:
-        """The values with which the row that the call makes can be one of an end state."""
+        """The values with which the created row can be a row of an end state."""
         return [value for value in values if all(self._fits(column, value, session) for column in columns)]
 
     def _fits(self, column: Column, value: Value, session: ContractSession) -> bool:
@@ -132,24 +136,24 @@ class LawfulWrites:
 
 def _is_allowed(cell: Json, value: Value, normalised: bool, minted: Sequence[str]) -> bool:
     if isinstance(cell, dict):
-        return ANY in cell or (NEW in cell and any(one in str(value) for one in minted))
+        return ANY in cell or (NEW in cell and any(identity in str(value) for identity in minted))
     return is_same(cell, value.strip(" ") if isinstance(value, str) else value, normalised) or cell == value
 
 
 PlanStatus = Literal["proved", "undecided", "not_reached"]
 MOST_PLANS = 120
-"""Plans that are kept of one state."""
+"""Limit on the plans kept for one state."""
 
 
 class MintedArgument(NamedTuple):
-    """An argument that a write on the way has minted."""
+    """An argument that an earlier write of the plan has minted."""
 
     by: "PlannedWrite"
     number: int
 
 
 class PlannedWrite(NamedTuple):
-    """A write, whatever its session calls the rows that it makes."""
+    """A write, independent of the ids that a session mints for its rows."""
 
     tool: str
     arguments: tuple[tuple[str, Json | MintedArgument], ...]
@@ -159,22 +163,22 @@ WritePlan = tuple[PlannedWrite, ...]
 
 
 class PlanSearchResult(NamedTuple):
-    """What a search came to."""
+    """The result of a search."""
 
     status: PlanStatus
-    """`proved`: these are all of the shortest plans. `undecided`: the bound on expansions was met. `not_reached`: no
-    plan leads to an end within the bound on calls."""
+    """`proved`: these are all shortest plans. `undecided`: the search met the bound on expansions. `not_reached`: no
+    plan leads to an end state within the bound on calls."""
     plans: list[WritePlan]
-    """In every order in which they can be carried out."""
+    """The plans, in every order in which they can be executed."""
     dead_ends: int
-    """Lawful calls of the last round from which no end was in reach."""
+    """Lawful calls of the last round after which no end state was in reach."""
     expansions: int
     depth: int
-    """Writes of a plan in the last round."""
+    """Writes allowed in the last round."""
 
     @property
     def distinct(self) -> dict[tuple[PlannedWrite, ...], WritePlan]:
-        """One order of each set of calls."""
+        """Each set of calls with one of its orders."""
         by_calls: dict[tuple[PlannedWrite, ...], WritePlan] = {}
         for plan in self.plans:
             by_calls.setdefault(tuple(sorted(plan, key=repr)), plan)
@@ -183,18 +187,18 @@ class PlanSearchResult(NamedTuple):
 
 @dataclass(frozen=True)
 class _Node:
-    """A state on the way."""
+    """A state that the search visits."""
 
     path: WritePlan
     results: tuple[ShownResult, ...]
     shown: ResultsByCall
-    """What reads show here."""
+    """The results of reads in this state."""
     changes: list[RowChange]
     wants: list[RemainingWork]
 
 
 class Planner:
-    """One search from the present state of a session; the session is left as it was."""
+    """One search from the present state of a session. It leaves the session unchanged."""
 
     def __init__(
         self,
@@ -205,7 +209,7 @@ class Planner:
         given: Sequence[ShownResult] = (),
         memo: bool = True,
     ) -> None:
-        """`given`: what calls before have returned."""
+        """`given` holds the results of earlier calls."""
         self._problem = problem
         self._session = session
         self.bounds = bounds
@@ -221,10 +225,10 @@ class Planner:
         self._minted: dict[str, MintedArgument] = {}
         self._dead_ends = 0
         self.first: ResultsByCall = {}
-        """What reads show at the start."""
+        """The results of reads in the first state."""
 
     def search(self) -> PlanSearchResult:
-        """All shortest plans, as far as the bounds go."""
+        """Search all shortest plans within the bounds."""
         mark = self._session.mark()
         depth, plans = 0, frozenset[WritePlan]()
         status: PlanStatus = "not_reached"
@@ -245,7 +249,7 @@ class Planner:
         return PlanSearchResult(status, sorted(plans, key=repr), self._dead_ends, self._budget.used, depth)
 
     def _plans_from(self, node: _Node, left: int) -> frozenset[WritePlan]:
-        """The plans of `left` writes from here."""
+        """The plans of `left` writes from this state."""
         if left == 0:
             return frozenset({()}) if self._is_end(node) else frozenset()
         key = self._key(node, left)
@@ -255,16 +259,16 @@ class Planner:
         plans: set[WritePlan] = set()
         for name, tool in self._lawful_writes.tools.items():
             if self._distance.leads(name, node.wants, left):
-                # All of them before any is made: they are sought in the state as it is here.
+                # List all arguments before the first call, because the search reads the present state.
                 for arguments in list(self._lawful_writes.calls(self._session, tool, known, last=left == 1)):
                     plans |= self._plans_with(node, name, dict(arguments), left - 1)
-        kept = frozenset(sorted(plans, key=repr)[:MOST_PLANS])
+        result = frozenset(sorted(plans, key=repr)[:MOST_PLANS])
         if self._memo is not None:
-            self._memo[key] = kept
-        return kept
+            self._memo[key] = result
+        return result
 
     def _plans_with(self, node: _Node, tool: str, arguments: dict[str, Json], left: int) -> set[WritePlan]:
-        """The plans that begin with this call and have `left` writes behind it."""
+        """The plans that begin with this call and have `left` writes after it."""
         self._budget.spend()
         mark = self._session.mark()
         try:
@@ -284,7 +288,7 @@ class Planner:
             self._session.forget(mark)
 
     def _after(self, node: _Node, write: PlannedWrite, result: CallResult, left: int) -> _Node | None:
-        """The state behind a call; None where no end is in reach from it."""
+        """The state after a call; None if no end state is in reach from it."""
         after = self._node((*node.path, write), (*node.results, ShownResult(self._problem, result)), node.shown)
         least = self._distance.least(after.wants)
         if least is None or least > left:
@@ -298,7 +302,7 @@ class Planner:
     def shown_after(
         self, explorer: ReadExplorer, tool: str, results: Sequence[ShownResult], shown: ResultsByCall
     ) -> ResultsByCall:
-        """What reads show once a tool was called, where `shown` is what they showed before."""
+        """The results of reads after a call of a tool; `shown` holds the results before it."""
         writes = writes_of(self._problem.world)[tool]
         changed = {table for table, _ in writes.updates} | writes.inserts.keys() | writes.deletes
         return explorer.read_all(self._session, results, shown, changed)
@@ -323,15 +327,15 @@ class Planner:
         return self._minted.get(value, value) if isinstance(value, str) else value
 
     def _key(self, node: _Node, left: int) -> tuple[object, ...]:
-        """What the plans from here follow from: the rows, the writes that made them, and what those returned."""
+        """All that the plans from this state depend on: its rows, the writes that led to it, and their results."""
         state = canonical(node.changes, self._session.minted)
-        rows = dump([[one.table, one.op, one.key, one.before, one.after] for one in state])
+        rows = dump([[change.table, change.op, change.key, change.before, change.after] for change in state])
         returned = sorted(repr((known.name, self._with_minted(known.value))) for r in node.results for known in r.cells)
         return rows, tuple(sorted(map(repr, node.path))), tuple(returned), left
 
 
 def bind_minted(write: PlannedWrite, minted: Mapping[PlannedWrite, Sequence[str]]) -> dict[str, Json]:
-    """A write's arguments, with ids as this session has minted them."""
+    """A write's arguments, with the ids that this session has minted."""
     return {
         name: minted[value.by][value.number] if isinstance(value, MintedArgument) else value
         for name, value in write.arguments

@@ -1,6 +1,6 @@
-"""The planner's problem: what the user says, what the session gives, the goal, and what is known at a moment.
+"""The planner's problem: what the user says, what the session provides, the goal, and what is known in a state.
 
-The problem never contains the golden calls: the planner has to find its own way.
+The problem never contains the golden calls, so that the planner finds its own solution.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,17 +28,17 @@ Columns = Mapping[str, Json]
 
 
 class PlannerBounds(NamedTuple):
-    """How far the planner looks. What lies beyond `calls` is not reached; beyond `expansions` it is undecided."""
+    """Bounds of a search. Beyond `calls` the goal is `not_reached`; beyond `expansions` it is `undecided`."""
 
     calls: int = 6
-    """Writes of one plan, at most."""
+    """Most writes of one plan."""
     expansions: int = 1500
-    """Calls made and guards looked up in one search, at most."""
+    """Most calls made and guards looked up in one search."""
 
 
 DEFAULT_BOUNDS = PlannerBounds()
 WIDEST_BOUNDS = PlannerBounds(calls=20, expansions=100_000)
-"""No search is wider, whoever asks for it: that of one task takes minutes then."""
+"""The largest bounds allowed, with which the search of one task takes minutes."""
 
 
 class PlannerParams(Params):
@@ -51,24 +51,24 @@ class PlannerParams(Params):
 
     @property
     def bounds(self) -> PlannerBounds:
-        """As the planner takes them."""
+        """The parameters as bounds for the planner."""
         return PlannerBounds(self.planner_calls, self.planner_expansions)
 
 
 class BudgetExhausted(Exception):
-    """The bound on expansions is met."""
+    """The search met the bound on expansions."""
 
 
 @dataclass
 class ExpansionBudget:
-    """Expansions, counted."""
+    """Counts expansions up to a bound."""
 
     most: int | None = None
-    """None: no bound of its own."""
+    """None if there is no bound."""
     used: int = 0
 
     def spend(self) -> None:
-        """Count one; Exhausted where there is none left."""
+        """Count one expansion. Raises BudgetExhausted if none is left."""
         if self.most is not None and self.used >= self.most:
             raise BudgetExhausted
         self.used += 1
@@ -78,20 +78,20 @@ class ExpansionBudget:
 class PlanningProblem:
     world: World
     caller: str | None
-    """Who the channel has signed in; None: the user has to be identified."""
+    """Who the channel has signed in; None if the agent has to identify the user."""
     now: str
     patch: Sequence[RowChange]
     hidden: frozenset[str]
     credentials: Columns
-    """What the user gives to be identified."""
+    """The credentials that the user gives."""
     rows: tuple[Columns, ...]
-    """What the user knows of each row that they speak of."""
+    """The columns that the user knows of each row that they mention."""
     said: tuple[KnownValue, ...]
-    """All that the user says."""
+    """All values that the user states."""
     ends: tuple[Sequence[RowChange], ...]
-    """End states that are right, as differences."""
+    """The right end states, as differences from the initial state."""
     tell: tuple[FactToTell, ...]
-    """What is to be found out."""
+    """The facts that the user wants to know."""
 
     @property
     def tools(self) -> list[Tool]:
@@ -100,15 +100,15 @@ class PlanningProblem:
 
     @cached_property
     def prefixes(self) -> dict[str, str]:
-        """What a key begins with -> the entity of which it is a key."""
+        """Prefix of a key -> its entity."""
         return {prefix_of(entity): entity.name for entity in self.world.blueprint.tables}
 
     def open(self) -> ContractSession:
-        """A session as the task will open it."""
+        """Open a session as the task does."""
         return self.world.session(caller=self.caller, now=self.now, patch=self.patch, hidden=self.hidden)
 
     def is_meant(self, row: Columns) -> bool:
-        """Whether a row shown may be one that the user speaks of."""
+        """Whether a row of a result may be one that the user mentions."""
         return any(
             any(column in row for column in columns)
             and all(row[column] == value for column, value in columns.items() if column in row)
@@ -117,7 +117,7 @@ class PlanningProblem:
 
 
 def problem_of(world: World, combination: Combination, criteria: Criteria) -> PlanningProblem:
-    """The problem behind a combination."""
+    """The planning problem of a combination."""
     rows = {repr(sorted(row.columns.items())): row.columns for row in combination.rows if row.columns}
     return PlanningProblem(
         world=world,
@@ -138,13 +138,13 @@ def _hashable(known: KnownValue) -> KnownValue:
 
 
 MOST_KEYS = 400
-"""Keys of one entity that an argument ranges over."""
+"""Most keys of one entity to try for an argument."""
 MOST_VALUES = 300
-"""Values that an argument which is no key ranges over."""
+"""Most values to try for an argument that is no key."""
 
 
 class ShownResult:
-    """What one call returned."""
+    """The result of one call."""
 
     def __init__(self, problem: PlanningProblem, result: CallResult) -> None:
         self.tool = result.call.tool
@@ -152,20 +152,20 @@ class ShownResult:
         self.rows = rows_of(result)
         is_one = not isinstance(result.value, list)
         self.meant = [row for row in self.rows if is_one or problem.is_meant(row)]
-        """Rows that the user speaks of, and the one row of a result that has only one."""
+        """Rows that the user mentions, or the only row of a result."""
 
     @cached_property
     def near(self) -> list[KnownValue]:
-        """The cells of the rows that are meant."""
+        """The cells of the rows that the user may mean."""
         return [KnownValue(name, value) for row in self.meant for name, value in row.items() if value is not None]
 
     @cached_property
     def cells(self) -> list[KnownValue]:
-        """All cells."""
+        """The cells of all rows."""
         return [KnownValue(name, value) for row in self.rows for name, value in row.items() if value is not None]
 
     def shows(self, value: Json, *, meant: bool = False) -> bool:
-        """Whether a row, of those meant or of all, holds the value, or the moment on a day that is asked for."""
+        """Whether a row holds the value, or a time on that day; `meant` looks only at rows that the user may mean."""
         return any(_gives(known.value, value) for known in (self.near if meant else self.cells))
 
 
@@ -181,17 +181,17 @@ def _gives(shown: Json, value: Json) -> bool:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """All that is known at a moment."""
+    """All that an agent knows in a state."""
 
     problem: PlanningProblem
     readings: Sequence[ShownResult]
-    """What reads show, or have shown."""
+    """The results of reads so far."""
     results: Sequence[ShownResult] = ()
-    """What the writes on the way returned."""
+    """The results of the writes so far."""
 
     @cached_property
     def keys(self) -> dict[str, dict[str, None]]:
-        """Entity -> keys that calls have shown, those of rows that are meant first."""
+        """Entity -> keys that calls have shown; rows that the user may mean come first."""
         keys: dict[str, dict[str, None]] = {}
         for known in [*self._near, *(known for reading in self.readings for known in reading.cells)]:
             entity = self._entity_of(known.value)
@@ -201,7 +201,7 @@ class Knowledge:
 
     @cached_property
     def meant(self) -> dict[str, dict[str, None]]:
-        """The same of rows that are meant, and of what writes returned."""
+        """Entity -> keys of the rows that the user may mean, and of rows that writes returned."""
         keys: dict[str, dict[str, None]] = {}
         for known in self._near:
             entity = self._entity_of(known.value)
@@ -210,7 +210,7 @@ class Knowledge:
         return keys
 
     def values(self, slot: Slot) -> list[Value]:
-        """What a parameter ranges over; NULL first where it may be left out."""
+        """Values to try for a parameter; None comes first if the parameter is optional."""
         parameter = slot.parameter
         candidates: Iterable[Value]
         if parameter.refers_to:
@@ -235,7 +235,7 @@ class Knowledge:
 
     @cached_property
     def _near(self) -> list[KnownValue]:
-        """What is at hand: what writes returned, then rows that are meant."""
+        """The values most likely to be used: results of writes, then rows that the user may mean."""
         cells = [known for result in self.results for known in result.cells]
         return [*cells, *(known for reading in self.readings for known in reading.near)]
 
@@ -246,7 +246,7 @@ class Knowledge:
 
 
 def _may_give(known: KnownValue, parameter: Parameter) -> bool:
-    """Whether a value that a call returned may be meant by a parameter: money is money, other numbers have names."""
+    """Whether a returned value fits a parameter: amounts of money fit each other, other numbers only by name."""
     match parameter.type:
         case "integer" | "number":
             both = known.name.endswith("_cents") and parameter.name.endswith("_cents")
@@ -258,7 +258,7 @@ def _may_give(known: KnownValue, parameter: Parameter) -> bool:
 
 
 def _as(value: Json, parameter: Parameter) -> Value:
-    """The value as an argument; None where its type does not fit."""
+    """The value as an argument; None if its type does not fit."""
     kind = value_type(value)
     if isinstance(value, (list, dict)) or value is None:
         return None

@@ -1,4 +1,4 @@
-"""Reads of a plan: all that the offered reads show in a state, and the smallest sets of reads that a plan needs."""
+"""Reads of a plan: the results of the offered reads in a state, and the smallest sets of reads that a plan needs."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,20 +15,20 @@ from synth.planner.problem import ExpansionBudget, Knowledge, PlanningProblem, S
 from synth.search.slots import Slot, slots
 
 ROUNDS = 3
-"""How often reads are asked again about what they have shown."""
+"""Rounds of reads: each round calls the reads with values from earlier results."""
 KEYS = 10
-"""Rows of one kind that a read is asked about."""
+"""Most keys of one entity to pass to a read."""
 DAYS = 6
-"""Days, or other values, for one argument of a read."""
+"""Most other values, such as days, for one argument of a read."""
 WAYS = 40
-"""Ways in which one read is called in one round."""
+"""Most calls of one read in one round."""
 
 ResultsByCall = dict[tuple[str, str], ShownResult]
-"""Tool and arguments -> what the read shows."""
+"""Tool and arguments -> result of the read."""
 
 
 class ReadExplorer:
-    """The reads of one problem."""
+    """Calls the reads of one problem."""
 
     def __init__(self, problem: PlanningProblem, budget: ExpansionBudget) -> None:
         self._problem = problem
@@ -42,7 +42,10 @@ class ReadExplorer:
         before: ResultsByCall,
         changed: Collection[str] | None,
     ) -> ResultsByCall:
-        """What reads show now; of `before` what reads no `changed` table still holds (None: nothing does)."""
+        """The results of all reads now.
+
+        Results in `before` still hold if their reads use no `changed` table; if `changed` is None, none of them hold.
+        """
         tables = tables_read(self._problem.world)
         kept = (
             {}
@@ -66,7 +69,7 @@ class ReadExplorer:
         shown: ResultsByCall,
         failed: set[tuple[str, str]],
     ) -> bool:
-        """Whether the call has shown something new."""
+        """Make a call, and return whether it showed something new."""
         key = tool.name, dump(arguments)
         if key in shown or key in failed:
             return False
@@ -89,7 +92,7 @@ class ReadExplorer:
 
 
 def _choices(slot: Slot, known: Knowledge, searches_all: bool) -> list[Json]:
-    """Values for one argument of a read; what only narrows the result is left out, unless nothing else does."""
+    """Values for one argument of a read. Optional filters stay out, except dates if no argument is required."""
     parameter = slot.parameter
     if parameter.refers_to:
         entity = parameter.refers_to.partition(".")[0]
@@ -98,76 +101,81 @@ def _choices(slot: Slot, known: Knowledge, searches_all: bool) -> list[Json]:
     if not parameter.required and not (parameter.type in ("date", "datetime") and searches_all):
         return [None]
     if parameter.enum:
-        given = [one for one in known.problem.said if one.value in parameter.enum]
-        named = [one for one in given if one.name == parameter.name]
-        return [*dict.fromkeys(one.value for one in named or given)] or [*parameter.enum]
+        known_values = [value for value in known.problem.said if value.value in parameter.enum]
+        named = [value for value in known_values if value.name == parameter.name]
+        return [*dict.fromkeys(value.value for value in named or known_values)] or [*parameter.enum]
     return [*known.values(slot)[: DAYS + (not parameter.required)]]
 
 
 MOST_NODES = 3000
-"""Partial sets of reads that are looked at, at most."""
+"""Most partial sets of reads to visit."""
 MOST_SETS = 40
-"""Smallest sets that are kept."""
+"""Most smallest sets to keep."""
 
 
 class ReadCall(NamedTuple):
-    """A read at a moment of a plan."""
+    """A read at one stage of a plan."""
 
     stage: int
-    """Writes of the plan that are made before it."""
+    """Number of the plan's writes before it."""
     tool: str
     arguments: str
-    """JSON."""
+    """The arguments as JSON."""
 
 
 class NeededValue(NamedTuple):
-    """A value that has to be shown."""
+    """A value that some result has to show."""
 
     stage: int
-    """Before the write of that number."""
+    """Stage by which it has to be shown: the number of writes before."""
     value: str | int | float
     of: ReadCall | None = None
-    """The read that needs it; None: a write, or the user, who is to be told."""
+    """The read that needs it; None if a write or the user needs it."""
 
 
 class PlanStage(NamedTuple):
-    """A moment of a plan."""
+    """The state before a write of a plan, or at its end."""
 
     shown: ResultsByCall
-    """What reads show then."""
+    """The results of reads at this stage."""
     write: CallResult | None
-    """The write that is made next; None at the end."""
+    """The next write; None at the end."""
 
 
 @dataclass
 class SmallestReads:
-    """The smallest sets of reads for one plan."""
+    """Searches the smallest sets of reads for one plan."""
 
     problem: PlanningProblem
     stages: Sequence[PlanStage]
     given: Sequence[ShownResult] = ()
-    """What calls before the plan have returned."""
+    """The results of calls before the plan."""
     sets: list[frozenset[ReadCall]] = field(default_factory=list)
     is_exact: bool = True
-    """False where the bound on nodes was met: a smaller set may have been missed."""
+    """False if the search met its bound on nodes, so that it may have missed a smaller set."""
     _nodes: int = 0
     _best: int | None = None
     _sources: dict[NeededValue, list[ReadCall]] = field(default_factory=dict)
 
     def find(self) -> "SmallestReads":
-        """Find them; no set where something is shown by no read."""
-        needs = [need for stage, one in enumerate(self.stages) if one.write for need in self._of_call(stage, one.write)]
+        """Find the sets; there is none if no read shows a needed value."""
+        needs = [
+            need
+            for stage, moment in enumerate(self.stages)
+            if moment.write
+            for need in self._of_call(stage, moment.write)
+        ]
         needs += [need for fact in self.problem.tell for need in self._of_fact(fact)]
         self._add(frozenset(), tuple(dict.fromkeys(needs)))
         return self
 
     def needs_of(self, read: ReadCall) -> list[NeededValue]:
-        """What a read's own arguments need."""
+        """The values that a read needs for its own arguments."""
         reading = self.stages[read.stage].shown[read.tool, read.arguments]
         return [need._replace(of=read) for need in self._of_arguments(read.stage, reading.tool, reading.arguments)]
 
     def needs_of_first(self) -> list[NeededValue]:
-        """What the first write needs."""
+        """The values that the first write needs."""
         first = self.stages[0].write
         return [*self._of_call(0, first)] if first else []
 
@@ -190,10 +198,10 @@ class SmallestReads:
             self._add(chosen | {read}, tuple(dict.fromkeys((*left, *self.needs_of(read)))))
 
     def in_order(self, chosen: Collection[ReadCall]) -> list[ReadCall]:
-        """The reads in an order in which each is possible; empty where there is none."""
+        """The reads in an order in which each has the values it needs; empty if there is no such order."""
         order: list[ReadCall] = []
         while len(order) < len(chosen):
-            ready = [one for one in sorted(chosen) if one not in order and self._is_ready(one, order)]
+            ready = [read for read in sorted(chosen) if read not in order and self._is_ready(read, order)]
             if not ready:
                 return []
             order += ready
@@ -210,7 +218,7 @@ class SmallestReads:
             self.sets.append(chosen)
 
     def _shown_by(self, need: NeededValue) -> list[ReadCall]:
-        """The reads that show a value, of those that show it in a row that is meant if there are any."""
+        """The reads that show a value, preferably in a row that the user may mean."""
         need = need._replace(of=None)
         if need not in self._sources:
             shown = [(ReadCall(stage, *key), reading) for stage, key, reading in self._until(need.stage)]
@@ -219,10 +227,10 @@ class SmallestReads:
         return self._sources[need]
 
     def _until(self, last: int) -> Iterator[tuple[int, tuple[str, str], ShownResult]]:
-        """Reads that show something new, by the moment from which on they do."""
+        """Reads that show something new, each with the first stage at which they do."""
         seen: set[int] = set()
-        for stage, one in enumerate(self.stages[: last + 1]):
-            for key, reading in one.shown.items():
+        for stage, plan_stage in enumerate(self.stages[: last + 1]):
+            for key, reading in plan_stage.shown.items():
                 if id(reading) not in seen:
                     seen.add(id(reading))
                     yield stage, key, reading
@@ -238,14 +246,14 @@ class SmallestReads:
                 yield NeededValue(stage, wanted)
 
     def _wanted(self, tool: Tool, name: str, value: Json) -> str | int | float | None:
-        """The value, where it has to be shown."""
+        """The value if a result has to show it, else None."""
         parameter = tool.parameter(name)
         if isinstance(value, (bool, list, dict)) or value is None or parameter.enum:
             return None
-        said = {str(known.value) for known in self.problem.said}
+        known_texts = {str(known.value) for known in self.problem.said}
         if parameter.type == "date":
-            said |= {text[:10] for text in said}
-        if not parameter.refers_to and (str(value) in said or value in slots(tool)[name].literals):
+            known_texts |= {text[:10] for text in known_texts}
+        if not parameter.refers_to and (str(value) in known_texts or value in slots(tool)[name].literals):
             return None
         return value
 
@@ -256,6 +264,6 @@ class SmallestReads:
             yield NeededValue(last, values[0])
 
     def _is_returned(self, value: str | int | float, stage: int) -> bool:
-        """Whether a call before, or a write of the plan, has returned it."""
-        writes = [ShownResult(self.problem, one.write) for one in self.stages[:stage] if one.write]
+        """Whether an earlier call or a write of the plan has returned the value."""
+        writes = [ShownResult(self.problem, earlier.write) for earlier in self.stages[:stage] if earlier.write]
         return any(reading.shows(value) for reading in [*self.given, *writes])

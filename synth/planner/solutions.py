@@ -1,4 +1,4 @@
-"""Solutions of a task, found without its golden calls: writes with their reads, and which calls are right next."""
+"""Solutions of a task, searched without its golden calls: writes with their reads, and the best next calls."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -34,13 +34,13 @@ class Solution(NamedTuple):
 
     @property
     def calls(self) -> int | None:
-        """Writes and reads; None where no reads show what is needed."""
+        """Number of writes and reads; None if no reads show the needed values."""
         sets = self.reads.sets
         return len(self.plan) + len(sets[0]) if sets else None
 
 
 def sign_in(session: ContractSession, problem: PlanningProblem) -> list[CallResult]:
-    """Sign the user in by what they say of themselves, where the channel has not; the calls that it took."""
+    """Sign the user in with their credentials if the channel has not done so, and return the results."""
     if problem.caller is not None:
         return []
     for tool in problem.tools:
@@ -62,7 +62,7 @@ def solutions_of(
     *,
     orders: bool = False,
 ) -> Iterator[Solution]:
-    """Each plan with its reads: one order of those that make the same calls, unless all `orders` are wanted."""
+    """Each plan with its reads. Plans with the same calls appear in one order, unless `orders` asks for all."""
     for plan in plans.plans if orders else plans.distinct.values():
         stages = [*_plan_stages(problem, session, planner, plan, given)]
         yield Solution(plan, stages, SmallestReads(problem, stages, given).find())
@@ -71,7 +71,7 @@ def solutions_of(
 def _plan_stages(
     problem: PlanningProblem, session: ContractSession, planner: Planner, plan: WritePlan, given: Sequence[ShownResult]
 ) -> Iterator[PlanStage]:
-    """The moments of a plan: before each of its writes, and at its end."""
+    """The stages of a plan: before each of its writes, and at its end."""
     mark, shown = session.mark(), planner.first
     explorer = ReadExplorer(problem, ExpansionBudget())
     minted: dict[PlannedWrite, list[str]] = {}
@@ -94,7 +94,7 @@ def step_truths(
     tasks: Sequence[Task],
     bounds: PlannerBounds = DEFAULT_BOUNDS,
 ) -> list[StepTruth]:
-    """The truth of each task that has an end state to plan for and no planted faults."""
+    """The step truth of each task that has an end state to plan for and no planted faults."""
     world = World(blueprint, database, now=now)
     proved = {validated_task.combination.id: validated_task for validated_task in validated}
     truths = []
@@ -109,7 +109,7 @@ def step_truths(
 def step_truth(
     world: World, combination: Combination, criteria: Criteria, identity: str, bounds: PlannerBounds = DEFAULT_BOUNDS
 ) -> StepTruth | None:
-    """The truth of one task; None where its kind has no end state to plan for."""
+    """The step truth of one task; None if its kind has no end state to plan for."""
     if not SCORED_KINDS[combination.kind].is_carried_out:
         return None
     problem = problem_of(world, combination, criteria)
@@ -127,20 +127,20 @@ def _golden_step(problem: PlanningProblem, combination: Combination, place: int,
         planner = Planner(problem, session, bounds, given=given)
         plans = planner.search()
         solutions = solutions_of(problem, session, planner, plans, given, orders=True)
-        known = [one for one in solutions if one.calls is not None]
-    cost = min((one.calls for one in known if one.calls is not None), default=None)
+        known = [solution for solution in solutions if solution.calls is not None]
+    cost = min((solution.calls for solution in known if solution.calls is not None), default=None)
     if plans.status != "proved" or cost is None:
         status = "undecided" if plans.status == "proved" else plans.status
         return GoldenStep(step=place, status=status, optimal=[], cost_to_go=None)
-    best = [one for one in known if one.calls == cost]
+    best = [solution for solution in known if solution.calls == cost]
     optimal = [result.call for result in signing_in] or _without_repeats(
-        [call for one in best for call in _first_calls(one)]
+        [call for solution in best for call in _first_calls(solution)]
     )
     return GoldenStep(step=place, status="proved", optimal=optimal, cost_to_go=cost + len(signing_in))
 
 
 def _first_calls(solution: Solution) -> Iterator[Call]:
-    """The calls that a solution can begin with."""
+    """The possible first calls of a solution."""
     reads, first = solution.reads, solution.stages[0].write
     for chosen in reads.sets:
         for read in sorted(chosen):
