@@ -1,7 +1,7 @@
-"""The card itself: a block of metadata that dataset hubs read, then what the dataset is, holds and was proved to be.
+"""The card of a dataset: a block of metadata for dataset hubs, then the contents of the dataset and its proofs.
 
-Made from the dataset's files alone; the same files give the same bytes. What an evaluation has left counts only where
-it was made on this very dataset.
+The card depends on the dataset's files alone: the same files give the same bytes. Results of an evaluation appear only
+if the evaluation used this very dataset.
 """
 
 from collections import Counter
@@ -27,10 +27,10 @@ from synth.reports.rule_coverage import gate_rates, read_rules
 
 CARD = "README.md"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-"""Hubs sort datasets by these."""
+"""Size classes by which hubs sort datasets."""
 JUDGED_STEP = "s04_blueprint_generation"
 VERDICTS = ("cases agreed", "cases disagreed", "cases undecided")
-"""Figures of that step; it counts them where a judge is named."""
+"""Figures that the step counts if the configuration names a judge."""
 LIMITS = (
     "Companies, persons and records are invented; the rules of a real company may be less consistent.",
     "First messages are in English, and told by one author; what users say later depends on who plays them.",
@@ -41,14 +41,14 @@ LIMITS = (
 
 
 def card_of(dataset: Dataset, license: str) -> str:
-    """The card. Raises ArtifactError where a file cannot be read."""
+    """The text of the card. Raises ArtifactError if a file cannot be read."""
     tasks = [task for world in dataset.tasks.worlds for task in dataset.tasks.of(world)]
     parts = [*_front(dataset, tasks, license), *_body(dataset, tasks, license)]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def write_card(outputs: Path, license: str) -> bool:
-    """Write it, where there are tasks; whether there are. Raises ArtifactError."""
+    """Write the card if the dataset has tasks, and return whether it has. Raises ArtifactError."""
     if not (outputs / QUERIES).is_dir():
         return False
     dataset = Dataset(outputs)
@@ -111,7 +111,7 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _diversity(dataset: Dataset) -> Diversity:
-    """As the run has written it; made anew where it has not."""
+    """The diversity report of the run; computed here if the run has not written one."""
     path = "report/diversity.json"
     if dataset.store.exists(path):
         with suppress(ValidationError):
@@ -140,9 +140,9 @@ def _splits(dataset: Dataset, tasks: Sequence[Task], holdouts: Sequence[str]) ->
 
 
 def _across(tasks: Sequence[Task]) -> list[str]:
-    """How many customers of several worlds are in another split there; nothing where nobody is of several.
+    """How many customers of several worlds are in different splits; empty if no customer is in several worlds.
 
-    A customer is counted once, whatever number of companies they are with.
+    A customer counts once, however many companies they deal with.
     """
     places: dict[tuple[str, str], dict[str, set[str]]] = {}
     for task in tasks:
@@ -163,7 +163,7 @@ def _across(tasks: Sequence[Task]) -> list[str]:
 
 
 def _evaluated(dataset: Dataset) -> list[AgentSummary]:
-    """What an evaluation of this very dataset came to, by agent and user."""
+    """The results of an evaluation of this very dataset, by agent and user."""
     path = "evaluation/summary.json"
     try:
         content = dataset.store.read(path) if dataset.store.exists(path) else b""
@@ -174,7 +174,7 @@ def _evaluated(dataset: Dataset) -> list[AgentSummary]:
 
 
 def _sentences(dataset: Dataset) -> list[str]:
-    """How the sentences of rules were set against their SQL, from the run's record."""
+    """How often the judge and the SQL of rules agreed, from the run's record."""
     if not dataset.store.exists(MANIFEST):
         return []
     verdicts: Counter[str] = Counter()

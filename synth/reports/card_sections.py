@@ -35,7 +35,7 @@ SEARCH_STATES = {
     "skipped": "not made: the tool itself refuses the request, or nothing is asked of a tool",
     "by effects": "not made: no effect of an offered tool writes the columns in question",
 }
-"""What a search came to, and what that says."""
+"""Outcome of a search -> its meaning."""
 COVERAGE_LEGEND = (
     "Of what the contracts have: tools and effects that golden calls use, rules of the tools that they meet or that "
     "forbid what is asked, pairs of tools that follow each other, values of arguments' enums. What a policy says of "
@@ -65,7 +65,7 @@ AGENTS_LEGEND = (
 
 
 def contents(tasks: Sequence[Task]) -> list[str]:
-    """How many tasks there are of each kind, in each split and world."""
+    """The number of tasks of each kind, in each split and world."""
     by_split = [(kind, *_row([task for task in tasks if task.kind == kind])) for kind in KINDS]
     worlds = sorted({task.world for task in tasks})
     by_world = [(world, *_kinds([task for task in tasks if task.world == world])) for world in worlds]
@@ -86,7 +86,7 @@ def _kinds(tasks: Sequence[Task]) -> list[int]:
 
 
 def difficulty(tasks: Sequence[Task]) -> list[str]:
-    """How much there is to do."""
+    """How difficult the tasks are: calls, facts and planted faults."""
     rows = [_spread(name, tasks) for name in ("calls", "writes", "domains", "facts", "shortest")]
     noisy = sum(task.noise is not None for task in tasks)
     spoken = sum(task.login == "conversation" for task in tasks)
@@ -109,7 +109,7 @@ def _spread(name: str, tasks: Sequence[Task]) -> tuple[object, ...]:
 
 
 def gates(tasks: Sequence[Task], rates: GateRates) -> list[str]:
-    """What was proved of every task, and how often the checks are wrong."""
+    """What the gates prove of every task, and how often the checks are wrong."""
     arguments = [_whole(task.gates.grounded, "arguments") for task in tasks]
     grounded = [_whole(task.gates.grounded, "grounded") for task in tasks]
     passing = sum(task.gates.golden.get("replays") is not None for task in tasks)
@@ -141,39 +141,41 @@ def _rate(rate: GateRate | None) -> str:
 
 
 def planner(tasks: Sequence[Task]) -> list[str]:
-    """What the search over the contracts found."""
+    """The outcomes of the planner's search, by number of tasks."""
     states = Counter(str(task.gates.planner.get("status")) for task in tasks if task.gates.planner)
     rows = [(name, SEARCH_STATES.get(name, ""), count) for name, count in sorted(states.items())]
     return table(("search without the golden calls", "what it found", "tasks"), rows)
 
 
 def coverage(report: Diversity) -> list[str]:
-    """What of the contracts the tasks reach, by world."""
+    """How much of the contracts the tasks reach, by world."""
     names = ("tools", "rules", "effects", "pairs", "values")
-    rows = [(world, *(_reach(getattr(one.coverage, name)) for name in names)) for world, one in report.worlds.items()]
+    rows = [
+        (world, *(_reach(getattr(entry.coverage, name)) for name in names)) for world, entry in report.worlds.items()
+    ]
     lines = table(("world", "tools", "rules", "effects", "pairs of tools", "values of enums"), rows)
     return [*lines, COVERAGE_LEGEND, ""] if lines else []
 
 
 def rules(coverage_of: Mapping[str, Sequence[RuleCoverage] | None]) -> list[str]:
-    """How many rules tasks keep and would break, and of how many others it is said why not, by world."""
+    """How many rules tasks keep and would break, and how many others have a reason on record, by world."""
     rows = [
         (
             world,
-            len(one),
-            sum(rule.kept > 0 for rule in one),
-            sum(rule.broken > 0 for rule in one),
-            sum(rule.why is not None for rule in one),
+            len(world_rules),
+            sum(rule.kept > 0 for rule in world_rules),
+            sum(rule.broken > 0 for rule in world_rules),
+            sum(rule.why is not None for rule in world_rules),
         )
-        for world, one in coverage_of.items()
-        if one is not None
+        for world, world_rules in coverage_of.items()
+        if world_rules is not None
     ]
     lines = table(("world", "rules", "kept by a task", "broken by a request", "a reason why not both"), rows)
     return [*lines, RULES_LEGEND, ""] if lines else []
 
 
 def sentences(verdicts: Mapping[str, int]) -> list[str]:
-    """What a judge made of the rules' sentences; that none did, where there is no verdict."""
+    """The judge's verdicts on the rules' sentences, or a note that no judge read them."""
     if not verdicts:
         return [NOT_JUDGED_LEGEND, ""]
     rows = [(name.removeprefix("cases "), count) for name, count in verdicts.items()]
@@ -181,8 +183,8 @@ def sentences(verdicts: Mapping[str, int]) -> list[str]:
 
 
 def floors(agents: Sequence[AgentSummary]) -> list[str]:
-    """What is had for nothing, over the tasks of the agent with the most of them."""
-    most = max(agents, key=lambda one: one.overall.tasks, default=None)
+    """The rewards of doing nothing and of chance, over the tasks of the agent with the most tasks."""
+    most = max(agents, key=lambda agent: agent.overall.tasks, default=None)
     if most is None or most.overall.floors.nothing is None:
         return []
     nothing, chance = percent(most.overall.floors.nothing), percent(most.overall.floors.random)
@@ -193,16 +195,16 @@ def floors(agents: Sequence[AgentSummary]) -> list[str]:
 
 
 def users(agents: Sequence[AgentSummary]) -> list[str]:
-    """What the simulated users did wrong, by agent and user."""
+    """Errors of the simulated users, by agent and user."""
     rows = [
         (
-            one.agent,
-            one.user,
-            one.trajectories,
-            share(one.simulated_user.lost, one.trajectories),
-            share(one.simulated_user.left, one.simulated_user.checked),
+            agent.agent,
+            agent.user,
+            agent.trajectories,
+            share(agent.simulated_user.lost, agent.trajectories),
+            share(agent.simulated_user.left, agent.simulated_user.checked),
         )
-        for one in agents
+        for agent in agents
     ]
     lines = table(("agent", "user", "conversations", "lost to the user", "left"), rows)
     return [*lines, USERS_LEGEND, ""] if lines else []
@@ -213,7 +215,7 @@ def _reach(count: CoverageCount) -> str:
 
 
 def diversity(report: Diversity) -> list[str]:
-    """How much the words differ."""
+    """How varied the first messages are."""
     wording, removed = report.wording, report.duplicates
     rows: list[tuple[str, object]] = [
         ("different kinds with their sequences of calls, counted by world", report.structures),
@@ -234,7 +236,7 @@ def _three(*shares: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share in per cent."""
+    """A share as a percentage."""
     return "-" if value is None else f"{100 * value:.2f} %"
 
 
@@ -243,7 +245,7 @@ def _decimal(value: float | None) -> str:
 
 
 def ladder(results: Ladder) -> list[str]:
-    """How far the scripted agents get."""
+    """The results of the scripted agents."""
     kinds = [kind for kind in KINDS if any(kind in rung.by_kind for rung in results.rungs)]
     named = [
         f"{kind} ({max(rung.by_kind[kind].tasks for rung in results.rungs if kind in rung.by_kind):,})"
@@ -278,7 +280,7 @@ def _order(ladder: Ladder) -> str:
 
 
 def authors(answered: Iterable[tuple[str, str, int]]) -> list[str]:
-    """Who answered which questions."""
+    """Which model or catalogue answered which questions."""
     return table(("author", "question", "answers"), [(who, what, n) for who, what, n in sorted(answered)])
 
 
@@ -288,7 +290,7 @@ def _whole(figures: dict[str, Json], name: str) -> int:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """A table; nothing where it has no rows. Numbers, and all but the first column, are set to the right."""
+    """A Markdown table; empty if it has no rows. All columns but the first are aligned to the right."""
     cells = [[text(cell) for cell in row] for row in rows]
     if not cells:
         return []
@@ -297,7 +299,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]
 
 
 def text(value: object) -> str:
-    """A value as it is read, on one line; nothing in it is markup."""
+    """A value as text on one line, with Markdown escaped."""
     if value is None:
         return "-"
     if isinstance(value, int):
@@ -306,5 +308,5 @@ def text(value: object) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """A part of a whole in per cent."""
+    """A part of a whole as a percentage."""
     return f"{100 * part / whole:.1f} %" if whole else "-"

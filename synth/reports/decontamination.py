@@ -1,6 +1,6 @@
-"""Decontamination: what a dataset has in common with benchmark files: runs of words, people, and tools.
+"""Decontamination: compare a dataset with benchmark files by runs of words, people, and tools.
 
-Benchmark files are read whatever their form, and nothing in them is trusted.
+The readers accept several file formats and trust nothing in the files.
 """
 
 import csv
@@ -19,14 +19,14 @@ from skillweave.schema.task import Task
 from synth.reports.duplicates import jaccard, text_of, words_of
 
 MOST_BYTES = 1 << 30
-"""Of one file."""
+"""Limit on the size of one file, in bytes."""
 SCHEMAS = ("parameters", "input_schema", "inputSchema", "args")
-"""Where an object with a name has the parameters of a tool."""
+"""Fields in which the JSON definition of a tool holds its parameters."""
 LONGEST_NAME = 120
 
 
 class BenchmarkTool(NamedTuple):
-    """A tool, as far as it can be compared."""
+    """The name and parameters of a tool, for comparison."""
 
     name: str
     parameters: frozenset[str]
@@ -36,7 +36,7 @@ BenchmarkItem = str | BenchmarkTool
 
 
 def read_benchmark(path: Path) -> Iterator[BenchmarkItem]:
-    """The texts and tools of a file, one after the other. Raises ConfigError where it cannot be read to its end."""
+    """Yield the texts and tools of a file. Raises ConfigError if the file cannot be read to its end."""
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise ConfigError(f"{str(path)!r} is none of {', '.join(READERS)}; give a benchmark in one of these forms")
@@ -51,7 +51,7 @@ def read_benchmark(path: Path) -> Iterator[BenchmarkItem]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{str(path)!r} is not UTF-8: {error.reason} at byte {error.start}") from error
     except (ValueError, RecursionError, csv.Error) as error:
-        # What JSON says of a file may quote all of it.
+        # The error of a JSON parser may quote the whole file.
         raise ConfigError(f"{str(path)!r} cannot be read as {path.suffix[1:]}: {str(error)[:200]}") from error
 
 
@@ -101,27 +101,27 @@ READERS: dict[str, Callable[[Path], Iterator[BenchmarkItem]]] = {
 
 
 def within(value: Json) -> Iterator[BenchmarkItem]:
-    """The texts and tools in a JSON value, in its order."""
+    """Yield the texts and tools in a JSON value, in order."""
     rest: list[Json] = [value]
     while rest:
-        one = rest.pop()
-        if isinstance(one, str):
-            inner = _parsed(one)
+        item = rest.pop()
+        if isinstance(item, str):
+            inner = _parsed(item)
             if inner is None:
-                yield one
+                yield item
             else:
                 rest.append(inner)
-        elif isinstance(one, list):
-            rest.extend(reversed(one))
-        elif isinstance(one, dict):
-            schema = _schema(one)
+        elif isinstance(item, list):
+            rest.extend(reversed(item))
+        elif isinstance(item, dict):
+            schema = _schema(item)
             if schema:
                 yield schema
-            rest.extend(reversed(list(one.values())))
+            rest.extend(reversed(list(item.values())))
 
 
 def _parsed(text: str) -> Json:
-    """The objects that a text holds as JSON; None where it is a text."""
+    """The JSON object or array that a text holds; None for any other text."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -132,36 +132,36 @@ def _parsed(text: str) -> Json:
 
 
 def _schema(value: dict[str, Json]) -> BenchmarkTool | None:
-    """The tool that an object describes."""
+    """The tool that an object describes; None if it describes no tool."""
     name = value.get("name")
     if not isinstance(name, str) or not name.strip():
         return None
     for key in SCHEMAS:
-        given = value.get(key)
-        if isinstance(given, dict):
-            properties = given.get("properties", given)
+        declared = value.get(key)
+        if isinstance(declared, dict):
+            properties = declared.get("properties", declared)
             names = properties if isinstance(properties, dict) else {}
-            return BenchmarkTool(_shown(name), frozenset(_shown(one) for one in names))
+            return BenchmarkTool(_shown(name), frozenset(_shown(parameter) for parameter in names))
     return None
 
 
 def _shown(name: str) -> str:
-    """A name of a file as it may be written and shown."""
+    """A name from a file, safe to write and print."""
     plain = "".join(character if character.isprintable() else "\ufffd" for character in name[:LONGEST_NAME])
     return plain.encode("utf-8", "replace").decode()
 
 
 RUNS = (8, 13)
-"""Lengths of the runs of words that are looked for, as benchmarks are decontaminated elsewhere."""
+"""Lengths of the runs of words to look for, as other decontamination tools use them."""
 SHOWN = 20
-"""Leaks and pairs of tools that are told."""
+"""Most leaks and pairs of tools to report."""
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass
 class BenchmarkComparison:
-    """The tasks and tools of a dataset, against which benchmarks are held one text at a time."""
+    """Compares benchmarks with the tasks and tools of a dataset, one text at a time."""
 
     tasks: Sequence[Task]
     tools: Mapping[str, BenchmarkTool]
@@ -187,7 +187,7 @@ class BenchmarkComparison:
         self._words = {name: parts_of(schema) for name, schema in self.tools.items()}
 
     def add(self, file: str, items: Iterable[BenchmarkItem]) -> None:
-        """Look at all that is in a file."""
+        """Compare all items of a file."""
         texts = tools = 0
         for item in items:
             if isinstance(item, BenchmarkTool):
@@ -199,7 +199,7 @@ class BenchmarkComparison:
         self._files[file] = BenchmarkFile(texts=texts, tools=tools)
 
     def result(self) -> Decontamination:
-        """What was found in all files."""
+        """The result for all files so far."""
         longest = {id: leak for length in RUNS for (id, n), leak in sorted(self._leaks.items()) if n == length}
         return Decontamination(
             tasks=len(self.tasks),
@@ -230,13 +230,13 @@ class BenchmarkComparison:
 
 
 def runs(words: Sequence[str], length: int) -> Iterator[str]:
-    """The runs of so many words."""
+    """The runs of `length` words."""
     for start in range(len(words) - length + 1):
         yield " ".join(words[start : start + length])
 
 
 def parts_of(schema: BenchmarkTool) -> frozenset[str]:
-    """The words of a tool's name and the names of its parameters, in one form."""
+    """The words of a tool's name and of its parameters' names, normalised."""
     names = ("_".join(_PART.findall(name)).casefold() or name.casefold() for name in schema.parameters)
     words = (part.casefold() for part in _PART.findall(schema.name))
     return frozenset((*words, *(f"({name})" for name in names)))

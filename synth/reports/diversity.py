@@ -1,8 +1,7 @@
-"""Diversity of a dataset: how varied its first messages are, and what of the contracts its golden calls reach.
+"""Diversity of a dataset: how varied its first messages are, and how much of the contracts its golden calls reach.
 
-The functions are pure: the same tasks give the same figures.
-
-What is written down about the tasks of finished worlds: repeats left out, rules exercised, diversity.
+The figures depend on the tasks alone. Steps call `without_repeats`, `write_rules` and `write_diversity` to leave out
+duplicates and to write the records of rules and diversity.
 """
 
 import math
@@ -44,7 +43,7 @@ from synth.reports.rule_coverage import rules_of
 from synth.tasks.splits import STRICTEST_FIRST
 
 SAMPLE = 100
-"""Messages in a sample."""
+"""Most messages in a sample."""
 SAMPLES = 5
 ORDERS = (1, 2, 3, 4)
 _DAY = "mon|tues|wednes|thurs|fri|satur|sun"
@@ -56,30 +55,32 @@ _SENTENCE = re.compile(r"[^.!?]+")
 
 
 def wording_of(tasks: Sequence[Task], seed: str = "wording") -> WordingDiversity:
-    """How the tasks' first messages are said."""
+    """How varied the tasks' first messages are."""
     ordered = sorted(tasks, key=lambda task: task.id)
-    said = [words_of(text_of(task)) for task in ordered]
-    samples = [_sample(len(said), f"{seed}/{number}") for number in range(SAMPLES if len(said) > 2 * SAMPLE else 1)]
+    messages = [words_of(text_of(task)) for task in ordered]
+    samples = [
+        _sample(len(messages), f"{seed}/{number}") for number in range(SAMPLES if len(messages) > 2 * SAMPLE else 1)
+    ]
     skeletons = {place: skeletons_of(ordered[place]) for place in sorted({*chain(*samples)})}
     return WordingDiversity(
-        messages=len(said),
-        words=sum(map(len, said)),
-        distinct_1=distinct(said, 1),
-        distinct_2=distinct(said, 2),
-        distinct_3=distinct(said, 3),
-        self_bleu=_mean(self_bleu([said[place] for place in sample]) for sample in samples),
+        messages=len(messages),
+        words=sum(map(len, messages)),
+        distinct_1=distinct(messages, 1),
+        distinct_2=distinct(messages, 2),
+        distinct_3=distinct(messages, 3),
+        self_bleu=_mean(self_bleu([messages[place] for place in sample]) for sample in samples),
         skeletons=_mean(_different([skeletons[place] for place in sample]) for sample in samples),
     )
 
 
 def distinct(texts: Iterable[Sequence[str]], order: int) -> float | None:
-    """Share of different n-grams; None where there are none."""
+    """Share of different n-grams; None if there are no n-grams."""
     grams = [gram for words in texts for gram in _grams(words, order)]
     return round(len(set(grams)) / len(grams), 4) if grams else None
 
 
 def self_bleu(texts: Sequence[Sequence[str]]) -> float | None:
-    """The mean BLEU-4 of each text against all others; None where there are no two."""
+    """The mean BLEU-4 of each text against all others; None if there are fewer than two texts."""
     if len(texts) < 2:
         return None
     counts = {order: [Counter(_grams(words, order)) for words in texts] for order in ORDERS}
@@ -102,7 +103,7 @@ def self_bleu(texts: Sequence[Sequence[str]]) -> float | None:
 def skeletons_of(task: Task) -> list[str]:
     """The sentences of the first message with their values masked: names, figures, days, and what the user knows."""
     text = f" {' '.join(text_of(task).casefold().split())} "
-    values = sorted((value for value in _values(task) if value in text), key=lambda one: (-len(one), one))
+    values = sorted((value for value in _values(task) if value in text), key=lambda word: (-len(word), word))
     if values:
         text = re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, values))})(?!\w)", "_", text)
     text = _MOMENT.sub("_", _FIGURE.sub("_", text))
@@ -132,7 +133,7 @@ def _grams(words: Sequence[str], order: int) -> Iterator[tuple[str, ...]]:
 
 
 Highest = dict[tuple[str, ...], tuple[int, int, int]]
-"""N-gram -> how often the text has it that has it most often, which text that is, and how often any other has it."""
+"""N-gram -> its highest count in one text, the position of that text, and its highest count in any other text."""
 
 
 def _highest(counts: Sequence["Counter[tuple[str, ...]]"]) -> Highest:
@@ -155,7 +156,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def coverage_of(blueprint: Blueprint, tasks: Sequence[Task]) -> ContractCoverage:
-    """What the tasks of a world reach of its contract."""
+    """How much of a world's contract its tasks reach."""
     tools = {tool.name: tool for tool in blueprint.tools}
     rows = [[call.tool for call in task.golden if call.tool in tools] for task in tasks]
     calls = [call for task in tasks for call in (*task.golden, *([task.criteria.asked] if task.criteria.asked else []))]
@@ -188,14 +189,14 @@ def coverage_of(blueprint: Blueprint, tasks: Sequence[Task]) -> ContractCoverage
 
 
 def combined_reach(parts: Iterable[ContractCoverage]) -> ContractCoverage:
-    """The coverage of several worlds, as sums; what is missing is told by each of them."""
+    """The coverage of several worlds as sums; each world's own record lists what it misses."""
     every = list(parts)
     return ContractCoverage(
-        tools=_coverage_sum(one.tools for one in every),
-        rules=_coverage_sum(one.rules for one in every),
-        effects=_coverage_sum(one.effects for one in every),
-        pairs=_coverage_sum(one.pairs for one in every),
-        values=_coverage_sum(one.values for one in every),
+        tools=_coverage_sum(part.tools for part in every),
+        rules=_coverage_sum(part.rules for part in every),
+        effects=_coverage_sum(part.effects for part in every),
+        pairs=_coverage_sum(part.pairs for part in every),
+        values=_coverage_sum(part.values for part in every),
     )
 
 
@@ -206,7 +207,7 @@ def _covered(there: Iterable[str], reached: set[str]) -> CoverageCount:
 
 def _coverage_sum(parts: Iterable[CoverageCount]) -> CoverageCount:
     every = list(parts)
-    return CoverageCount(reached=sum(one.reached for one in every), all=sum(one.all for one in every))
+    return CoverageCount(reached=sum(part.reached for part in every), all=sum(part.all for part in every))
 
 
 def diversity_of(
@@ -215,24 +216,25 @@ def diversity_of(
     duplicates: Mapping[str, DuplicateCounts] | None = None,
     holdouts: Collection[str] = (),
 ) -> Diversity:
-    """The diversity of the tasks by world; worlds without a blueprint are left out.
+    """The diversity of the tasks by world, without worlds that have no blueprint.
 
-    `duplicates`: world -> what was removed when its tasks were made.
+    Args:
+        duplicates: World -> number of duplicates removed from its tasks.
     """
     removed = duplicates or {}
     worlds = {
         name: _world(tasks[name], blueprints[name], removed.get(name)) for name in sorted(tasks) if name in blueprints
     }
     every = [task for name in worlds for task in tasks[name]]
-    known = [one.duplicates for one in worlds.values() if one.duplicates]
+    known = [part.duplicates for part in worlds.values() if part.duplicates]
     return Diversity(
         tasks=len(every),
         splits=_splits(every),
         holdout_domains=sorted(holdouts),
-        structures=sum(one.structures for one in worlds.values()),
+        structures=sum(part.structures for part in worlds.values()),
         duplicates=_diversity_sum(known) if known else None,
         wording=wording_of(every),
-        coverage=combined_reach(one.coverage for one in worlds.values()),
+        coverage=combined_reach(part.coverage for part in worlds.values()),
         worlds=worlds,
     )
 
@@ -255,10 +257,10 @@ def _splits(tasks: Sequence[Task]) -> dict[Split, int]:
 
 def _diversity_sum(counts: Sequence[DuplicateCounts]) -> DuplicateCounts:
     return DuplicateCounts(
-        tasks=sum(one.tasks for one in counts),
-        exact=sum(one.exact for one in counts),
-        near=sum(one.near for one in counts),
-        across=sum(one.across for one in counts),
+        tasks=sum(count.tasks for count in counts),
+        exact=sum(count.exact for count in counts),
+        near=sum(count.near for count in counts),
+        across=sum(count.across for count in counts),
     )
 
 
@@ -266,7 +268,7 @@ P = TypeVar("P", bound=Params)
 
 
 def without_repeats(ctx: Context[P], tasks: Sequence[Task], families: Mapping[str, str]) -> list[Task]:
-    """The tasks, by id, without those that repeat others or are in a split where they may not be."""
+    """The tasks, by id, without those that repeat others or are in a forbidden split."""
     decided = []
     for task in tasks:
         if task.split == "test" and is_undecided(task):
@@ -281,7 +283,7 @@ def without_repeats(ctx: Context[P], tasks: Sequence[Task], families: Mapping[st
 
 
 async def write_rules(ctx: Context[P], blueprint: Blueprint, tasks: Sequence[Task]) -> None:
-    """Write down which rules the tasks keep and break, and why the others are in none."""
+    """Write which rules the tasks keep and break, and why they do not exercise the others."""
     lacking = [*ctx.read(LACKING), *ctx.read(FALLEN)]
     templates = ctx.read(TEMPLATES)
     rules = await ctx.offload(rules_of, blueprint, ctx.path(DATABASE), ctx.now, [*tasks], templates, lacking)
@@ -291,7 +293,7 @@ async def write_rules(ctx: Context[P], blueprint: Blueprint, tasks: Sequence[Tas
 
 
 async def write_diversity(ctx: Context[P], keys: list[str]) -> None:
-    """Write down how much the tasks of all worlds differ."""
+    """Write the diversity of the tasks of all worlds."""
     fused = set(ctx.keys(CONTRACTS))
     contracts = {
         key: ctx.read(CONTRACTS, key).with_bridges(ctx.read(MEDIATIONS, key).bridges)

@@ -1,5 +1,6 @@
-"""Duplicates within a world and overlaps between splits. Of tasks that repeat each other, the one in the strictest
-split stays.
+"""Duplicates within a world and overlaps between splits.
+
+Of tasks that repeat each other, the one in the strictest split stays.
 """
 
 import hashlib
@@ -32,9 +33,11 @@ AXES: tuple[Axis, ...] = ("template", "person", "instance", "message", "domain")
 def overlaps(
     tasks: Sequence[Task], families: Mapping[str, str] | None = None, holdouts: Collection[str] = ()
 ) -> dict[Axis, list[str]]:
-    """Axis -> what of it is in more than one split, in words; nothing where splits are apart.
+    """Axis -> its values that are in more than one split, in words; empty if the splits are disjoint.
 
-    `families`: template -> the family it belongs to, by default itself. `holdouts`: domains that are all for testing.
+    Args:
+        families: Template -> the family it belongs to, by default itself.
+        holdouts: Domains whose tasks all belong to `test`.
     """
     places: dict[tuple[Axis, str], dict[Split, str]] = defaultdict(dict)
     lines: dict[Axis, list[str]] = {axis: [] for axis in AXES}
@@ -54,7 +57,7 @@ def overlaps(
 def split_faults(
     tasks: Sequence[Task], families: Mapping[str, str] | None = None, holdouts: Collection[str] = ()
 ) -> list[str]:
-    """What is wrong with the splits of a dataset's tasks, a line each."""
+    """Faults of the splits of a dataset's tasks, one on each line."""
     faults = [
         f"the same {axis} is in two splits: {line}" if axis != "domain" else line
         for axis, lines in overlaps(tasks, families, holdouts).items()
@@ -68,12 +71,12 @@ def split_faults(
 
 
 def is_undecided(task: Task) -> bool:
-    """Whether the search for a second lawful end state came to no end."""
+    """Whether the search for a second lawful end state met a bound."""
     return task.gates.grounded.get("unique") == "undecided"
 
 
 def keys_of(task: Task, families: Mapping[str, str]) -> Iterator[tuple[Axis, str]]:
-    """What of a task may be in no other split than it is in."""
+    """The (axis, value) pairs of a task that must not be in another split."""
     family = families.get(task.lineage.template, task.lineage.template)
     yield "template", f"{task.world}: {family}"
     yield "person", f"{task.world}: {task.persona.name}"
@@ -84,31 +87,31 @@ def keys_of(task: Task, families: Mapping[str, str]) -> Iterator[tuple[Axis, str
 
 
 def text_of(task: Task) -> str:
-    """The first message."""
+    """The first message of a task."""
     return task.messages[0].content or "" if task.messages else ""
 
 
 def instance_of(task: Task) -> str:
-    """The calls with their arguments, and what is told; empty where nothing in it tells one instance from another.
+    """The calls with their arguments and the facts to tell; empty if they do not identify an instance.
 
-    Ids that a run mints follow from the calls, and are the same where these are.
+    Equal calls mint equal ids, so minted ids do not distinguish instances.
     """
     calls = [*task.golden, *([task.criteria.asked] if task.criteria.asked else [])]
-    told: list[Json] = [[fact.noun, fact.values] for fact in task.criteria.communicate]
-    if not told and not any(call.arguments for call in calls if call.tool not in SESSION_TOOLS):
+    facts: list[Json] = [[fact.noun, fact.values] for fact in task.criteria.communicate]
+    if not facts and not any(call.arguments for call in calls if call.tool not in SESSION_TOOLS):
         return ""
     made_calls: list[Json] = [[call.tool, call.arguments] for call in calls if call.fault is None]
-    return json.dumps([task.kind, made_calls, told], sort_keys=True)
+    return json.dumps([task.kind, made_calls, facts], sort_keys=True)
 
 
 NEAR = 0.85
-"""Share of the shingles of two messages that both have, from which on they are nearly the same."""
+"""Jaccard similarity of two messages from which on they are near duplicates."""
 SHINGLE = 3
-"""Words in a shingle."""
+"""Words of a shingle."""
 BANDS, ROWS = 24, 3
-"""Of a MinHash: messages that agree in all rows of one band are compared."""
+"""Bands and rows of a MinHash: messages that agree in all rows of one band are compared."""
 MANY = 64
-"""Messages of one sort up to which all are compared with all."""
+"""Up to so many messages, every pair is compared."""
 PRIME = (1 << 31) - 1
 
 Repeat = Literal["exact", "near", "across"]
@@ -121,13 +124,13 @@ REASONS: dict[Repeat, str] = {
 
 class Deduplicated(NamedTuple):
     tasks: list[Task]
-    """By id."""
+    """The tasks kept, by id."""
     removed: list[tuple[Task, Repeat]]
     duplicates: DuplicateCounts
 
 
 def without_duplicates(tasks: Sequence[Task], families: Mapping[str, str]) -> Deduplicated:
-    """The tasks of one world without those that repeat others. `families`: template -> the family it belongs to."""
+    """The tasks of one world without duplicates. `families`: template -> the family it belongs to."""
     ordered = sorted(tasks, key=lambda task: (STRICTEST_FIRST.index(task.split), task.id))
     near = near_duplicates(ordered)
     kept: dict[str, Task] = {}
@@ -155,14 +158,14 @@ def without_duplicates(tasks: Sequence[Task], families: Mapping[str, str]) -> De
 
 
 def structure_of(task: Task) -> str:
-    """What is done in a task, and for whom: equal for exact duplicates."""
+    """The actions of a task and its caller: equal for exact duplicates."""
     noise = task.noise.model_dump_json() if task.noise else ""
     instance = instance_of(task) or "|".join(call.tool for call in task.golden)
     return "\n".join((task.world, task.kind, task.lineage.template, task.persona.name, instance, noise))
 
 
 def near_duplicates(tasks: Sequence[Task]) -> dict[str, list[str]]:
-    """Task -> those before it that make the same calls and whose first message is nearly the same."""
+    """Task -> earlier tasks with the same calls and nearly the same first message."""
     alike: dict[tuple[str, ...], list[Task]] = defaultdict(list)
     for task in tasks:
         alike[task.world, task.kind, *(call.tool for call in task.golden)].append(task)
@@ -178,24 +181,24 @@ def near_duplicates(tasks: Sequence[Task]) -> dict[str, list[str]]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in small letters."""
+    """The words of a text, in lower case."""
     return re.findall(r"[^\W_]+(?:['\u2019][^\W_]+)?", text.casefold())
 
 
 def shingles(text: str) -> frozenset[str]:
-    """Runs of words of a text; of a shorter one, itself."""
+    """Runs of words of a text; a shorter text is its own only run."""
     words = words_of(text)
     runs = range(max(1, len(words) - SHINGLE + 1))
     return frozenset(" ".join(words[place : place + SHINGLE]) for place in runs)
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """What two sets share, of all that either has."""
+    """The Jaccard similarity of two sets."""
     return len(one & other) / len(one | other) if one or other else 1.0
 
 
 def _candidates(words: Mapping[str, frozenset[str]]) -> set[tuple[str, str]]:
-    """Pairs that agree in one band of their MinHashes; of few messages, all pairs."""
+    """Pairs that agree in one band of their MinHashes; all pairs if there are few messages."""
     if len(words) <= MANY:
         return set(combinations(sorted(words), 2))
     pairs: set[tuple[str, str]] = set()
@@ -225,7 +228,7 @@ def _drawn(random: Random) -> Iterator[tuple[int, int]]:
 
 
 def read_templates(store: Store, world: str) -> dict[str, TaskTemplate]:
-    """The templates of a world by id; none where they cannot be read."""
+    """The templates of a world by id; empty if they cannot be read."""
     path = f"task_templates/{world}.json"
     try:
         templates = _TEMPLATES.validate_json(store.read(path)) if store.exists(path) else []

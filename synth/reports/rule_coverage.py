@@ -1,11 +1,10 @@
-"""Rates of false pass and false fail over a dataset, with their intervals: what checks let through, and what they deny.
+"""Rates of false pass and false fail over a dataset, with their intervals, and the rules that its tasks exercise.
 
-Of the first set every task was dropped in which it showed one, so the rate is over tasks tried; of the second set none
-was, so it is over variants.
+The gates drop every task in which a variant of the first set gets the wrong verdict, so the first rates are over tasks.
+The second set drops no task, so its rates are over variants.
 
-Which rules the tasks of a world exercise: kept in a golden run, broken by what a request comes to.
-
-Found by replaying the golden calls, from the files of a dataset alone. A rule that lacks one or the other has a reason.
+A task exercises a rule if its golden run keeps the rule or its request breaks it. Replays of the golden calls show
+which, from the files of a dataset alone. The record gives a reason for each rule that no task keeps or breaks.
 """
 
 from collections import Counter, defaultdict
@@ -35,42 +34,42 @@ from synth.gates.interlock import refusable_bridge_rules
 from synth.gates.variants import EQUIVALENT_FAILS, MUTANT_PASSES
 
 HELD_OUT = "evaluation/held_out.json"
-"""Where `python -m evaluator selftest --held-out` leaves what the second set showed."""
+"""The file in which `python -m evaluator selftest --held-out` writes the results of the second set."""
 
 
 class GateRate(NamedTuple):
     wrong: int
     tried: int
     interval: Interval | None
-    """95 %; None where nothing was tried."""
+    """The 95 % interval; None if nothing was tried."""
 
     @property
     def rate(self) -> float:
-        """The share that is wrong; 0 where nothing was tried."""
+        """The share of wrong verdicts; 0 if nothing was tried."""
         return self.wrong / self.tried if self.tried else 0.0
 
 
 class GateRates(NamedTuple):
     mutants: int
-    """Wrong trajectories of the first set that the kept tasks were tried with; all were killed."""
+    """Wrong trajectories of the first set for the kept tasks; all were killed."""
     equivalents: int
-    """Right ones; all passed."""
+    """Right trajectories of the first set for the kept tasks; all passed."""
     mutant_sorts: dict[str, int]
     """The mutants by sort."""
     equivalent_sorts: dict[str, int]
     """The equivalents by sort."""
     fewest_mutants: int
-    """Of one task."""
+    """The fewest mutants of one task."""
     fewest_equivalents: int
-    """Of one task."""
+    """The fewest equivalents of one task."""
     false_pass: GateRate
-    """Tasks in which a mutant of the first set passed, and which were dropped for it, of all that came so far."""
+    """Tasks dropped because a mutant of the first set passed, of all tasks that reached the gate."""
     false_fail: GateRate
-    """Tasks in which an equivalent failed, likewise."""
+    """Tasks dropped because an equivalent of the first set failed, of all tasks that reached the gate."""
     second_false_pass: GateRate | None
-    """Mutants of the second set that passed; None where it was not tried on this very dataset."""
+    """Mutants of the second set that passed; None if it was not tried on this very dataset."""
     second_false_fail: GateRate | None
-    """Equivalents of the second set that failed, likewise."""
+    """Equivalents of the second set that failed; None if it was not tried on this very dataset."""
 
 
 def gate_rates(outputs: Path) -> GateRates:
@@ -100,7 +99,7 @@ def rate_of(wrong: int, tried: int) -> GateRate:
 
 
 def _sorts(figures: Iterable[dict[str, Json]]) -> dict[str, int]:
-    """How many there are of each sort, over all tasks."""
+    """The number of variants of each sort, over all tasks."""
     counts: Counter[str] = Counter()
     for gate in figures:
         sorts = gate.get("sorts")
@@ -110,7 +109,7 @@ def _sorts(figures: Iterable[dict[str, Json]]) -> dict[str, int]:
 
 
 def _dropped(store: Store) -> Counter[str]:
-    """Tasks that fell at these two gates, by reason, as the run's record has it."""
+    """Tasks dropped by the two parts of the variants gate, by reason, from the run's record."""
     dropped: Counter[str] = Counter()
     for item in Manifest(store).items() if store.exists(MANIFEST) else ():
         dropped.update({reason: item.rejected.get(reason, 0) for reason in (MUTANT_PASSES, EQUIVALENT_FAILS)})
@@ -118,7 +117,7 @@ def _dropped(store: Store) -> Counter[str]:
 
 
 def _second(dataset: Dataset) -> HeldOutReport | None:
-    """What the second set showed; None where it was not tried, or on another dataset."""
+    """The results of the second set; None if it was not tried on this very dataset."""
     if not dataset.store.exists(HELD_OUT):
         return None
     try:
@@ -140,7 +139,7 @@ def _made(figures: dict[str, Json]) -> int:
 
 _RULES: TypeAdapter[list[RuleCoverage]] = TypeAdapter(list[RuleCoverage])
 EXAMPLES = 5
-"""Tasks that are named for one rule."""
+"""Most tasks to list for one rule."""
 _EFFECT = "an effect cannot be broken by a request"
 _UNTOLD = "the tasks that would break it were left out when they were put into words"
 
@@ -158,7 +157,7 @@ class RuleExercise:
     kept: defaultdict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     broken: defaultdict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     called: set[str] = field(default_factory=set)
-    """Tools that a task's golden calls have carried out."""
+    """Tools that golden calls of the tasks have executed."""
 
 
 def rules_covered(
@@ -167,10 +166,10 @@ def rules_covered(
     templates: Sequence[TaskTemplate] = (),
     lacking: Sequence[TemplateWithoutTasks] = (),
 ) -> list[RuleCoverage]:
-    """Every rule of a world's policy, in the order of its tools. `lacking`: templates of which no task came."""
+    """Every rule of a world's policy, in the order of its tools. `lacking` lists templates without a task."""
     rules = _rules(world.blueprint)
     exercise = exercised(world, tasks)
-    reasons = {one.template: one.reason for one in lacking}
+    reasons = {entry.template: entry.reason for entry in lacking}
     coverage = []
     for number, rule in rules.items():
         kept, broken = [*exercise.kept[number]], [*exercise.broken[number]]
@@ -198,7 +197,7 @@ def rules_of(
     templates: Sequence[TaskTemplate],
     lacking: Sequence[TemplateWithoutTasks],
 ) -> list[RuleCoverage]:
-    """The same, of a world that is opened for it."""
+    """Open a world, and return `rules_covered` for it."""
     world = World(blueprint, database, now=now)
     try:
         return rules_covered(world, tasks, templates, lacking)
@@ -207,7 +206,7 @@ def rules_of(
 
 
 def read_rules(store: Store, world: str) -> list[RuleCoverage] | None:
-    """What is on record; None where nothing is. Raises ArtifactError."""
+    """The recorded coverage of a world; None if there is no record. Raises ArtifactError."""
     path = f"rules/{world}.json"
     try:
         return _RULES.validate_json(store.read(path)) if store.exists(path) else None
@@ -216,7 +215,7 @@ def read_rules(store: Store, world: str) -> list[RuleCoverage] | None:
 
 
 def coverage_faults(world: World, tasks: Sequence[Task], recorded: Sequence[RuleCoverage]) -> list[str]:
-    """What is wrong with the coverage on record: figures that the tasks do not show, gaps without a reason."""
+    """Faults of the recorded coverage: figures that the tasks do not show, gaps without a reason."""
     shown = {rule_record.rule: rule_record for rule_record in rules_covered(world, tasks)}
     on_record = {rule_record.rule: rule_record for rule_record in recorded}
     faults = [f"rule {rule} is not on record" for rule in shown if rule not in on_record]
@@ -255,7 +254,7 @@ def _rules(blueprint: Blueprint) -> dict[str, _Rule]:
 
 
 def _kept_in(tool: Tool, result: CallResult) -> Iterator[str]:
-    """Rules that a call which went through has kept: all its guards, and the effects that changed something."""
+    """Rules that a successful call kept: those of all its guards, and of the effects that changed something."""
     broken = {*result.violations}
     yield from (guard.rule for guard in tool.guards if guard.rule not in broken)
     for effect, changed in zip(tool.effects, result.changed, strict=False):
@@ -264,8 +263,8 @@ def _kept_in(tool: Tool, result: CallResult) -> Iterator[str]:
 
 
 def _broken_by(task: Task) -> set[str]:
-    """Rules that the request of a task comes to break, or that a golden call is there to keep."""
-    rules = {one.rule for one in task.criteria.must_not}
+    """Rules that the request of a task would break, or that demand one of its golden calls."""
+    rules = {step.rule for step in task.criteria.must_not}
     demanded, crossings = task.gates.interlock.get("demanded"), task.gates.interlock.get("crossings")
     if isinstance(demanded, dict):
         rules |= {rule for rule, calls in demanded.items() if calls}
@@ -283,7 +282,7 @@ def _missing(
     templates: Sequence[TaskTemplate],
     reasons: Mapping[str, str],
 ) -> Iterator[str]:
-    """Why a rule is not kept by any task, and why none would break it."""
+    """Why no task keeps a rule, and why none would break it."""
     home = _home(blueprint, number)
     is_kept, is_broken = bool(done.kept[number]), bool(done.broken[number])
     if home and not (is_kept and is_broken):
@@ -306,25 +305,27 @@ def _unbroken(
     if rule.held_by == "effect":
         return _EFFECT
     tried = [template for template in templates if template.forbidden == number]
-    said = dict.fromkeys(reasons.get(template.id, _UNTOLD) for template in tried)
+    causes = dict.fromkeys(reasons.get(template.id, _UNTOLD) for template in tried)
     if isinstance(blueprint, FusedBlueprint):
-        return ", ".join(["no task has a call that it alone demands", *(said or [_unrefused(blueprint, number, rule)])])
-    if said:
-        return ", ".join(said)
+        return ", ".join(
+            ["no task has a call that it alone demands", *(causes or [_unrefused(blueprint, number, rule)])]
+        )
+    if causes:
+        return ", ".join(causes)
     if all(tool.kind == "auth" for tool in rule.tools):
         return "who cannot sign in has no request"
     return "no request is derived that would break it"
 
 
 def _unrefused(fused: FusedBlueprint, number: str, rule: _Rule) -> str:
-    """Why no request of a joined world was derived that a bridge rule forbids."""
+    """Why there is no request in a fused world that a bridge rule forbids."""
     if rule.held_by == "tool":
         return "the tool declines what it forbids"
     return "no request is derived" if number in refusable_bridge_rules(fused) else "it does not join all companies"
 
 
 def _home(blueprint: Blueprint, number: str) -> str | None:
-    """The single-domain world that a rule of a joined one comes from, and its number there."""
+    """The single-domain world from which a rule of a fused world comes, with its number there."""
     for member in blueprint.members if isinstance(blueprint, FusedBlueprint) else ():
         for own, joined in member.rules.items():
             if joined == number:
