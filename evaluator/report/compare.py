@@ -49,10 +49,10 @@ ResultsByAgent = dict[SpeakerNames, AgentResults]
 
 def results_by_agent(results: Iterable[Result]) -> ResultsByAgent:
     """The results of each agent with each user."""
-    found: ResultsByAgent = {}
+    by_agent: ResultsByAgent = {}
     for result in results:
-        found.setdefault(result.speakers, AgentResults()).add(result)
-    return dict(sorted(found.items()))
+        by_agent.setdefault(result.speakers, AgentResults()).add(result)
+    return dict(sorted(by_agent.items()))
 
 
 def compare(
@@ -60,11 +60,11 @@ def compare(
 ) -> list[AgentComparison]:
     """Compare agents task by task.
 
-    Without `b` the agents of `a` are compared with each other; else each with itself in `b`, or, where each side holds
-    one agent only, these two. `agents` names whom to compare: one, or the first and the second.
+    Without `b`, compare the agents of `a` with each other. With `b`, compare each agent with itself in `b`, or the only
+    agent of `a` with the only agent of `b`. `agents` names the agents to compare: one, or the first and the second.
     """
     pairs = _pairs_within(a, agents) if b is None else _pairs_between(a, b, agents)
-    # What two agents do with different users says little of the agents.
+    # Results with different users say little about the agents.
     pairs = [(first, second) for first, second in pairs if first.user == second.user] or pairs
     other = a if b is None else b
     return [_comparison(first, a[first], second, other[second], seed) for first, second in pairs]
@@ -73,10 +73,10 @@ def compare(
 def _pairs_within(sides: ResultsByAgent, agents: Sequence[str]) -> list[tuple[SpeakerNames, SpeakerNames]]:
     if not agents:
         return list(combinations(sides, 2))
-    named = [(one, other) for one, other in product(sides, sides) if one != other and one.agent == agents[0]]
+    named = [(first, other) for first, other in product(sides, sides) if first != other and first.agent == agents[0]]
     if len(agents) == 1:
-        return [(one, other) for one, other in named if one.agent != other.agent]
-    return [(one, other) for one, other in named if other.agent == agents[1]]
+        return [(first, other) for first, other in named if first.agent != other.agent]
+    return [(first, other) for first, other in named if other.agent == agents[1]]
 
 
 def _pairs_between(
@@ -85,9 +85,9 @@ def _pairs_between(
     if not agents and len(a) == len(b) == 1:
         return list(product(a, b))
     if not agents:
-        return [(one, other) for one, other in product(a, b) if one.agent == other.agent]
+        return [(left, other) for left, other in product(a, b) if left.agent == other.agent]
     first, second = agents[0], agents[-1]
-    return [(one, other) for one, other in product(a, b) if (one.agent, other.agent) == (first, second)]
+    return [(left, other) for left, other in product(a, b) if (left.agent, other.agent) == (first, second)]
 
 
 def _comparison(
@@ -96,10 +96,10 @@ def _comparison(
     common = sorted(first.tasks.keys() & second.tasks.keys())
     same = [id for id in common if not _is_changed(first.tasks[id], second.tasks[id])]
     every = [_flip(id, first.tasks[id], second.tasks[id]) for id in same]
-    rates_a = [Fraction(one.a_passed, one.a_scored) for one in every]
-    rates_b = [Fraction(one.b_passed, one.b_scored) for one in every]
-    found = paired(rates_a, rates_b, seed=seed) if every else None
-    flipped = [one for one in every if one.gain]
+    rates_a = [Fraction(task.a_passed, task.a_scored) for task in every]
+    rates_b = [Fraction(task.b_passed, task.b_scored) for task in every]
+    significance = paired(rates_a, rates_b, seed=seed) if every else None
+    flipped = [task for task in every if task.gain]
     return AgentComparison(
         agent_a=speakers_a.agent,
         user_a=speakers_a.user,
@@ -108,12 +108,12 @@ def _comparison(
         tasks=len(every),
         rate_a=_mean(rates_a),
         rate_b=_mean(rates_b),
-        difference=found.difference if found else None,
-        low=found.interval.low if found else None,
-        high=found.interval.high if found else None,
-        p=found.p if found else None,
-        is_exact=found is None or found.is_exact,
-        flipped=sorted(flipped, key=lambda one: (one.gain, one.task_id)),
+        difference=significance.difference if significance else None,
+        low=significance.interval.low if significance else None,
+        high=significance.interval.high if significance else None,
+        p=significance.p if significance else None,
+        is_exact=significance is None or significance.is_exact,
+        flipped=sorted(flipped, key=lambda task: (task.gain, task.task_id)),
         only_a=len(first.tasks) - len(common),
         only_b=len(second.tasks) - len(common),
         changed=len(common) - len(same),
@@ -145,9 +145,9 @@ def _mean(rates: list[Fraction]) -> float | None:
 
 
 def flips(old: Iterable[Result], new: Iterable[Result]) -> Iterator[RescoredResult]:
-    """Results of both that pass in one and not in the other, or are scored in one alone, in the order of `new`.
+    """Results that pass in only one of the two, or are scored in only one of them, in the order of `new`.
 
-    Of the old ones the outcome is held, and no more. Results go by agent, user and id.
+    Only the outcomes of the old results stay in memory. Agent, user and id identify a result.
     """
     known = {(one.speakers, one.id): (one.passed, _class(one), one.checks_version) for one in old}
     for result in new:
@@ -170,54 +170,58 @@ def _class(result: Result) -> FailureClass | None:
     return result.failure.class_ if result.failure is not None else None
 
 
-def show_comparison(found: AgentComparison, place_a: str = "A", place_b: str = "B") -> None:
-    """Print a comparison. Sides are named by agent, or by folder where both have the same agent."""
-    first, second = SpeakerNames(found.agent_a, found.user_a), SpeakerNames(found.agent_b, found.user_b)
-    users = found.user_a != found.user_b
-    a, b = (str(first), str(second)) if users else (found.agent_a, found.agent_b)
+def show_comparison(comparison: AgentComparison, place_a: str = "A", place_b: str = "B") -> None:
+    """Print a comparison. The agent names a side, or the folder if both sides have the same agent."""
+    first, second = (
+        SpeakerNames(comparison.agent_a, comparison.user_a),
+        SpeakerNames(comparison.agent_b, comparison.user_b),
+    )
+    users = comparison.user_a != comparison.user_b
+    a, b = (str(first), str(second)) if users else (comparison.agent_a, comparison.agent_b)
     if first == second:
         a, b = place_a, place_b
         print_line(f"{first}:")
-    if found.difference is None:
+    if comparison.difference is None:
         print_line("no task has scored trials on both sides")
     else:
         print_line(
-            f"{found.tasks} tasks: {a} {found.rate_a:.1%}, {b} {found.rate_b:.1%}; "
-            f"difference {_points(found.difference)} points [{_points(found.low)}, {_points(found.high)}], "
-            f"p = {found.p:.2g}{'' if found.is_exact else ' (sampled)'}"
+            f"{comparison.tasks} tasks: {a} {comparison.rate_a:.1%}, {b} {comparison.rate_b:.1%}; "
+            f"difference {_points(comparison.difference)} points "
+            f"[{_points(comparison.low)}, {_points(comparison.high)}], "
+            f"p = {comparison.p:.2g}{'' if comparison.is_exact else ' (sampled)'}"
         )
     aside = {
-        f"only in {a}": found.only_a,
-        f"only in {b}": found.only_b,
-        "changed": found.changed,
-        f"results of {a} not scored": found.unscored_a,
-        f"results of {b} not scored": found.unscored_b,
+        f"only in {a}": comparison.only_a,
+        f"only in {b}": comparison.only_b,
+        "changed": comparison.changed,
+        f"results of {a} not scored": comparison.unscored_a,
+        f"results of {b} not scored": comparison.unscored_b,
     }
     noted = [f"{count} {what}" for what, count in aside.items() if count]
     if noted:
         print_line(f"left out: {', '.join(noted)}")
-    if len(found.checks_versions) > 1:
-        print_line(f"the checks are not of one version: {', '.join(found.checks_versions)}")
+    if len(comparison.checks_versions) > 1:
+        print_line(f"the checks are not of one version: {', '.join(comparison.checks_versions)}")
     rows = [
-        (one.task_id, f"{one.a_passed}/{one.a_scored}", f"{one.b_passed}/{one.b_scored}", one.failure or "")
-        for one in found.flipped
+        (task.task_id, f"{task.a_passed}/{task.a_scored}", f"{task.b_passed}/{task.b_scored}", task.failure or "")
+        for task in comparison.flipped
     ]
-    print_table(f"{len(found.flipped)} tasks with another rate", ("task", a, b, "failure of the worse"), rows)
+    print_table(f"{len(comparison.flipped)} tasks with another rate", ("task", a, b, "failure of the worse"), rows)
 
 
 def _points(share: float | None) -> str:
     return "-" if share is None else f"{share * 100:+.1f}"
 
 
-def show_flips(found: Iterable[RescoredResult]) -> None:
+def show_flips(rescored: Iterable[RescoredResult]) -> None:
     """Print the results that flipped, and how many of each kind."""
     kinds: Counter[tuple[str, str, str]] = Counter()
     rows: list[tuple[str, ...]] = []
-    for one in found:
-        before, after = _outcome(one.before, one.class_before), _outcome(one.after, one.class_after)
-        speakers = str(SpeakerNames(one.agent, one.user))
+    for result in rescored:
+        before, after = _outcome(result.before, result.class_before), _outcome(result.after, result.class_after)
+        speakers = str(SpeakerNames(result.agent, result.user))
         kinds[speakers, before, after] += 1
-        rows.append((one.id, speakers, before, after, one.version_before, one.version_after))
+        rows.append((result.id, speakers, before, after, result.version_before, result.version_after))
     print_line(f"{kinds.total()} results flipped")
     print_table("Flips", ("result", "agent", "before", "after", "checks before", "checks after"), rows)
     ordered = sorted(kinds.items(), key=lambda item: (item[0][0], -item[1], item[0]))

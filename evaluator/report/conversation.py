@@ -24,23 +24,23 @@ class ShownCall:
     place: int
     """Position among the calls of its side, from 0."""
     tool: str
-    """Name without a namespace."""
+    """The tool's name without a namespace."""
     arguments: dict[str, Json]
-    """Empty where they cannot be read."""
+    """The arguments; empty if they cannot be read."""
     written: str | None
-    """The arguments as they stand in the trajectory, where they cannot be read."""
+    """The arguments as the trajectory has them, if they cannot be read."""
     value: Json
-    """Result of the replay."""
+    """The result in the replay."""
     error: str | None
-    """Error code and message; None where the call succeeded."""
+    """Error code and message; None if the call succeeded."""
     changes: list[RowChange]
     """Row changes of the call."""
     broken: list[str]
     """Broken rules that no tool enforces."""
     partner: int | None
-    """Position of its partner on the other side."""
+    """Position of the matching call on the other side; None if there is none."""
     recorded: str | None = None
-    """The recorded result where it differs from the replay."""
+    """The recorded result, if it differs from the replay."""
     is_demanded: bool = True
     """False for a golden call that changes nothing in the outcome."""
 
@@ -57,12 +57,12 @@ class ShownTurn:
     """The model's recorded reasoning; may be empty."""
     calls: list[ShownCall]
     record: str = ""
-    """What the user recorded of a message: whether it agrees, which facts it tells."""
+    """The user's own record of a message: whether it agrees, which facts it tells."""
 
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """What one check found."""
+    """The findings of one check."""
 
     check: str
     score: float | None
@@ -70,16 +70,16 @@ class CheckFinding:
     counts: bool
     """Whether the reward counts it."""
     notes: list[str]
-    """Faults and notes, a line each."""
+    """Faults and notes, one on each line."""
     missing: list[RowChange] = field(default_factory=list)
-    """Changes that are demanded and did not happen."""
+    """Demanded changes that did not happen."""
     unexpected: list[RowChange] = field(default_factory=list)
-    """Changes that happened and are not demanded."""
+    """Changes that happened but are not demanded."""
 
 
 @dataclass(frozen=True)
 class ShownConversation:
-    """One trajectory and its golden calls, with what the checks found."""
+    """One trajectory and its golden calls, with the findings of the checks."""
 
     result: Result
     task: Task
@@ -89,12 +89,12 @@ class ShownConversation:
 
     @property
     def divergence(self) -> Divergence | None:
-        """The point where it left the golden path; None where it did not fail."""
+        """The point where it left the golden path; None if it did not fail."""
         return self.result.failure.first_divergence if self.result.failure else None
 
 
 def conversation_of(scored: ScoredTrial, result: Result) -> ShownConversation:
-    """A trial as people see it. Tool results stand with their calls and are those of the replay."""
+    """A trial for display. Each call shows its result in the replay."""
     trial = scored.trial
     matched = scored.checks.actions.matched if scored.checks.actions else []
     return ShownConversation(
@@ -119,7 +119,7 @@ def _turns(trial: ReplayedTrial, scored: ScoredTrial, matched: Sequence[MatchedC
     differs = frozenset(scored.checks.replay.differs if scored.checks.replay else ())
     written = [call.function.arguments for message in _of_agent(trial.messages) for call in message.tool_calls or ()]
     answers = _conversation_answers(trial.messages)
-    made: dict[int, list[ShownCall]] = {}
+    calls: dict[int, list[ShownCall]] = {}
     for step in trial.execution.calls:
         shown = _shown(
             step,
@@ -127,8 +127,8 @@ def _turns(trial: ReplayedTrial, scored: ScoredTrial, matched: Sequence[MatchedC
             written=str(written[step.position]) if step.is_malformed else None,
             recorded=_text(trial.messages, answers.get(step.position)) if step.position in differs else None,
         )
-        made.setdefault(step.message, []).append(shown)
-    told = frozenset(answers.values())
+        calls.setdefault(step.message, []).append(shown)
+    answer_places = frozenset(answers.values())
     records = {turn.message: _record(turn) for turn in trial.turns}
     return [
         ShownTurn(
@@ -136,11 +136,11 @@ def _turns(trial: ReplayedTrial, scored: ScoredTrial, matched: Sequence[MatchedC
             role=message.role,
             text=message.content or "",
             reasoning=message.reasoning_content or "",
-            calls=made.get(place, []),
+            calls=calls.get(place, []),
             record=records.get(place, ""),
         )
         for place, message in enumerate(trial.messages)
-        if place not in told
+        if place not in answer_places
     ]
 
 
@@ -161,7 +161,7 @@ def _of_agent(messages: Sequence[Message]) -> list[Message]:
 
 def _conversation_answers(messages: Sequence[Message]) -> dict[int, int]:
     """Position of a call -> position of the message with its recorded result."""
-    found: dict[int, int] = {}
+    answers: dict[int, int] = {}
     open_calls: dict[str, int] = {}
     count = 0
     for place, message in enumerate(messages):
@@ -170,8 +170,8 @@ def _conversation_answers(messages: Sequence[Message]) -> dict[int, int]:
                 open_calls[call.id] = count
                 count += 1
         elif message.role == "tool" and message.tool_call_id in open_calls:
-            found[open_calls.pop(message.tool_call_id)] = place
-    return found
+            answers[open_calls.pop(message.tool_call_id)] = place
+    return answers
 
 
 def _text(messages: Sequence[Message], place: int | None) -> str | None:
@@ -203,7 +203,7 @@ def _shown(
 
 
 def findings_of(task: Task, checks: Checks) -> list[CheckFinding]:
-    """The checks that were made, those that count first."""
+    """The findings of the checks, those that count in the reward first."""
     return sorted(_all(task, checks), key=lambda finding: not finding.counts)
 
 
@@ -211,8 +211,8 @@ def _all(task: Task, checks: Checks) -> Iterator[CheckFinding]:
     basis = frozenset[str](task.criteria.reward_basis)
     if state := checks.state:
         yield CheckFinding("state", state.score, "state" in basis, [], state.missing, state.unexpected)
-    if told := checks.communicate:
-        yield CheckFinding("communicate", told.score, "communicate" in basis, _untold(task, told.missing))
+    if communicate := checks.communicate:
+        yield CheckFinding("communicate", communicate.score, "communicate" in basis, _untold(task, communicate.missing))
     if checks.policy:
         yield CheckFinding("policy", checks.policy.score, "policy" in basis, _conduct(checks.policy))
     if checks.actions:

@@ -24,16 +24,16 @@ from skillweave.schema.record import Json
 from skillweave.schema.result import FAILURE_CLASSES, Divergence, Result
 
 LONGEST_TEXT = 20_000
-"""Characters of one text that are shown."""
+"""Most characters to show of one text."""
 MOST_CHARACTERS = 400_000
 """Most characters of one trajectory, so that the page stays small."""
 OVERHEAD = 32
-"""Characters counted for each turn, call, row and cell beside its text."""
+"""Characters to count for each turn, call, row and cell, in addition to its text."""
 _DANGEROUS = re.compile(r"[<>&]")
 _GAP = "\n\n"
 T = TypeVar("T")
 SHOWN = 500
-"""Default number of trajectories that a page shows."""
+"""Default number of trajectories on a page."""
 LONGEST_EXAMPLE = 300
 """Characters of an example that a table quotes."""
 
@@ -48,10 +48,12 @@ def write_report(
     most: int = SHOWN,
     ladder: Ladder | None = None,
 ) -> None:
-    """Write the page. `results` is gone through twice; `conversation` is asked for each trajectory that is shown;
-    `ladder` is that of the scripted agents on the same dataset.
+    """Write the page. Memory grows with `most`, not with the number of results.
 
-    What is held in memory grows with `most`, not with the results.
+    Args:
+        results: The results, which the page reads twice.
+        conversation: Gives the conversation of each trajectory shown.
+        ladder: The results of the scripted agents on the same dataset.
     """
     selection = select(results(), most)
     items = _items(results, conversation, selection)
@@ -84,9 +86,9 @@ def _page(
             items=items,
             ladder=ladder,
             level=f"{100 * summary.level:g} %",
-            kinds=list(dict.fromkeys(kind for one in summary.by_agent for kind in one.by["kind"])),
+            kinds=list(dict.fromkeys(kind for agent in summary.by_agent for kind in agent.by["kind"])),
             most_left=MAX_LEFT_SHARE,
-            overalls={f"{one.agent} with {one.user}": one.overall for one in summary.by_agent},
+            overalls={f"{agent.agent} with {agent.user}": agent.overall for agent in summary.by_agent},
             classes=FAILURE_CLASSES,
             class_data=Markup(in_script({str(name): words for name, words in FAILURE_CLASSES.items()})),
             style=Markup(style),
@@ -149,13 +151,13 @@ class Embedder:
 
 
 def in_script(value: Json) -> str:
-    """JSON in ASCII, without a character that HTML gives a meaning to."""
+    """JSON in ASCII, without characters that have a meaning in HTML."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return _DANGEROUS.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 class _TrajectoryWriter:
-    """Writes one trajectory, and counts what it has written."""
+    """Writes one trajectory, and counts the characters."""
 
     def __init__(self, known: dict[str, int]) -> None:
         self.new: list[str] = []
@@ -166,7 +168,7 @@ class _TrajectoryWriter:
         task = conversation.task
         findings = [self._finding(finding) for finding in conversation.findings]
         golden = [self._call(call) for call in self._some(conversation.golden)]
-        told: dict[str, Json] = {
+        shown: dict[str, Json] = {
             "goal": self.cut(task.scenario.goal),
             "reason": self.cut(task.scenario.reason),
             "facts": [self.cut(fact.text) for fact in self._some(task.scenario.facts)],
@@ -176,21 +178,21 @@ class _TrajectoryWriter:
             "golden": golden,
             "turns": [self._turn(turn) for turn in self._some(conversation.turns)],
         }
-        return {**told, "cut": self._left <= 0}
+        return {**shown, "cut": self._left <= 0}
 
     def divergence(self, divergence: Divergence) -> Json:
         words = {"expected": self.cut(divergence.expected), "got": self.cut(divergence.got)}
         return {"message": divergence.message, "call": divergence.call, **words}
 
     def cut(self, text: str) -> str:
-        """The text, cut to what may be shown."""
+        """The text, cut to the limit."""
         length = max(0, min(LONGEST_TEXT, self._left))
         self._left -= min(len(text), length)
         rest = len(text) - length
         return visible(text[:length]) + (f"\n[{rest} more characters]" if rest > 0 else "")
 
     def _some(self, parts: Sequence[T]) -> Iterator[T]:
-        """The parts, cut to what may be shown."""
+        """The parts, cut to the limit."""
         for part in parts:
             if self._left <= 0:
                 return
@@ -198,7 +200,7 @@ class _TrajectoryWriter:
             yield part
 
     def _pieces(self, text: str) -> Json:
-        """Numbers of the pieces that make up the text."""
+        """Numbers of the pieces of the text."""
         return [self._piece(piece) for piece in self.cut(text).split(_GAP)] if text else []
 
     def _piece(self, piece: str) -> int:

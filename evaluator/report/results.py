@@ -1,6 +1,6 @@
 """Files of results: `results.jsonl`, the choice of results that a report shows, and `ladder.json`.
 
-Results are appended as they come. A result that still holds is not made again.
+A run appends results as they come, and does not repeat a result that is still valid.
 """
 
 import shutil
@@ -29,18 +29,18 @@ class KeptResults(NamedTuple):
     """Earlier results that a new run keeps."""
 
     keys: frozenset[TrajectoryKey]
-    """Keys of results that still hold."""
+    """Keys of results that are still valid."""
     aside: str | None
-    """Name of the file with all earlier results; None where all still hold."""
+    """Name of the file with all earlier results; None if all are still valid."""
     dropped: int = 0
-    """Number of lines that do not hold: of other trajectories, checks or datasets, and torn ones."""
+    """Number of invalid lines: results of other trajectories, checks or datasets, and torn lines."""
 
 
 class ResultsFile:
     """One file of results."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ConfigError where the path cannot be a file of results."""
+        """Raises ConfigError if the path cannot be a file of results."""
         if path.suffix != ".jsonl":
             raise ConfigError(f"--output {str(path)!r} must end in .jsonl; summary and report are written beside it")
         if path.exists() and not path.is_file():
@@ -55,9 +55,9 @@ class ResultsFile:
         return f"{self.path.stem}.before.jsonl"
 
     def keep(self, wanted: Mapping[TrajectoryKey, str], *, anew: bool = False) -> KeptResults:
-        """Leave only the results that hold: of each key in `wanted` the one with that digest; none where `anew`.
+        """Keep only the valid results: for each key in `wanted` the one with that digest; none if `anew`.
 
-        Where others go, the file as it was is kept beside.
+        If this removes results, a copy of the whole file stays beside it.
         """
         if not self.store.exists(self.name):
             return KeptResults(frozenset(), None)
@@ -65,21 +65,21 @@ class ResultsFile:
             raise ConfigError(
                 f"{str(self.path)!r} is there and holds no results; give another file with --output, or remove it"
             )
-        kept: set[TrajectoryKey] = set()
+        valid_keys: set[TrajectoryKey] = set()
         dropped = 0
         with self.store.replacing(self.name) as temporary:
             with temporary.open("wb") as stream:
                 for line, result in self._lines():
                     key = key_of(result) if result is not None else None
-                    if result is None or key is None or anew or key in kept or _other(wanted, key, result):
+                    if result is None or key is None or anew or key in valid_keys or _other(wanted, key, result):
                         dropped += 1
                         continue
-                    kept.add(key)
+                    valid_keys.add(key)
                     stream.write(line)
             if dropped:
                 with self.store.replacing(self.before) as copy:
                     shutil.copyfile(self.path, copy)
-        return KeptResults(frozenset(kept), self.before if dropped else None, dropped)
+        return KeptResults(frozenset(valid_keys), self.before if dropped else None, dropped)
 
     def append(self, result: bytes) -> None:
         """Append a result, a line of JSON without the line break."""
@@ -99,11 +99,11 @@ class ResultsFile:
 
 
 def results_in(path: Path) -> ResultsFile:
-    """The results at a path: a file, or a folder with a `results.jsonl`. Raises ConfigError where there are none."""
-    found = path / "results.jsonl" if path.is_dir() else path
-    if not found.is_file():
+    """The results at a path: a file, or a folder with a `results.jsonl`. Raises ConfigError if there are none."""
+    file = path / "results.jsonl" if path.is_dir() else path
+    if not file.is_file():
         raise ConfigError(f"there are no results at {str(path)!r}; give a results.jsonl, or the folder that holds it")
-    return ResultsFile(found)
+    return ResultsFile(file)
 
 
 def results_of_agent(results: ResultsFile, agent: str | None, user: str | None) -> Iterator[Result]:
@@ -117,11 +117,13 @@ def results_of_agent(results: ResultsFile, agent: str | None, user: str | None) 
         ConfigError: Several agents or users fit, or none.
     """
     every = {result.speakers for result in results}
-    found = [one for one in sorted(every) if agent in (None, one.agent) and user in (None, one.user)]
-    if len(found) > 1 or (every and not found):
-        held = one_line("; ".join(map(str, sorted(every))))
-        raise ConfigError(f"{str(results.path)!r} holds results of: {held}. Choose one with --agent and --user")
-    return (result for result in results if result.speakers in found)
+    fitting = [
+        speakers for speakers in sorted(every) if agent in (None, speakers.agent) and user in (None, speakers.user)
+    ]
+    if len(fitting) > 1 or (every and not fitting):
+        names = one_line("; ".join(map(str, sorted(every))))
+        raise ConfigError(f"{str(results.path)!r} holds results of: {names}. Choose one with --agent and --user")
+    return (result for result in results if result.speakers in fitting)
 
 
 def key_of(result: Result) -> TrajectoryKey:
@@ -141,7 +143,7 @@ def _read(line: bytes) -> Result | None:
 
 
 def read_ladder(store: Store, path: str = LADDER) -> Ladder | None:
-    """The ladder in a folder; None where it is missing or unreadable."""
+    """The ladder in a folder; None if it is missing or unreadable."""
     try:
         return Ladder.model_validate_json(store.read(path)) if store.exists(path) else None
     except (ArtifactError, ValidationError):
@@ -168,17 +170,17 @@ class UnscoredKind:
 
 @dataclass
 class ReportSelection:
-    """The chosen trajectories, and how many others there are."""
+    """The trajectories to show, and how many others there are."""
 
     chosen: frozenset[SampleKey]
     hidden: int
-    """How many scored trajectories are not shown."""
+    """Number of scored trajectories that are not shown."""
     unscored: dict[tuple[SpeakerNames, str], UnscoredKind] = field(default_factory=dict)
-    """By agent and kind of error, or `no_reward`."""
+    """Unscored trajectories by agent and kind of error, or `no_reward`."""
 
 
 class _Sample:
-    """The `most` smallest of the keys that it is given."""
+    """Keeps the `most` smallest keys."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -236,5 +238,5 @@ def order_of(result: Result) -> tuple[bool, int, str, str]:
 
 
 def _place(result: Result) -> int:
-    """Position of the class of a failure among all classes."""
+    """Position of a failure's class among all classes."""
     return list(FAILURE_CLASSES).index(result.failure.class_ if result.failure else "other")

@@ -1,6 +1,6 @@
 """Statistics of pass rates: exact estimators, intervals by bootstrap over tasks, and the significance of a difference.
 
-Tasks are the units: trials of one task are no independent evidence. Chance comes from a seed.
+Tasks are the units, because trials of one task are not independent. Random draws come from a seed.
 """
 
 from collections import Counter
@@ -14,10 +14,10 @@ from typing import NamedTuple
 RESAMPLES = 2_000
 LEVEL = 0.95
 MOST_DRAWS = 20_000_000
-"""Values drawn one by one for one interval; tasks of many values get fewer resamples, but FEWEST_RESAMPLES."""
+"""Most values to draw one by one for one interval: more values get fewer resamples, at least FEWEST_RESAMPLES."""
 FEWEST_RESAMPLES = 200
 MOST_BITS = 2**35
-"""Bits that an exact test may add up; beyond, FLIPS random signs stand for all."""
+"""Most bits that an exact test adds up; larger tests sample FLIPS random signs."""
 FLIPS = 20_000
 _CROWD = 40
 """Tasks of one value from which drawing their number is faster than drawing each."""
@@ -33,16 +33,16 @@ class Interval(NamedTuple):
 
 
 class Significance(NamedTuple):
-    """Of a difference between paired values."""
+    """The significance of a difference between paired values."""
 
     difference: float
-    """Mean of the second less mean of the first."""
+    """Mean of the second values minus mean of the first."""
     interval: Interval
-    """By bootstrap over the pairs."""
+    """Interval by bootstrap over the pairs."""
     p: float
-    """Two-sided: how often random signs of the differences give a mean as far from 0."""
+    """Two-sided p value: how often random signs of the differences give a mean at least as far from 0."""
     is_exact: bool
-    """Whether all signs were counted; else a seeded sample of them."""
+    """Whether the test counted all signs; else it drew a seeded sample."""
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -56,7 +56,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 
 
 def wilson(successes: int, n: int, *, z: float = 1.959963984540054) -> Interval:
-    """The score interval of a rate, of n > 0 trials; `z` for 95 %. It is of use where the rate is 0 or 1, too.
+    """Wilson's score interval of a rate over n > 0 trials; the default `z` gives 95 %. Also valid for rates 0 and 1.
 
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.
     """
@@ -78,33 +78,33 @@ def bootstrap(
 def bootstrap_rows(
     rows: Mapping[Row, int], *, seed: int | str, resamples: int = RESAMPLES, level: float = LEVEL
 ) -> list[Interval]:
-    """An interval for each measure, all from the same resamples. `rows`: how many tasks are worth what.
+    """An interval for each measure, all from the same resamples. `rows` maps the values of a task to a number of tasks.
 
-    Tasks that are worth the same are drawn together, so that work grows with the different rows and not with the tasks.
+    Tasks with equal values are drawn together, so that work grows with the number of different rows, not of tasks.
     """
     ordered = sorted(rows)
     counts = [rows[row] for row in ordered]
     total = sum(counts)
-    draw, made = _drawing(counts, resamples)
+    draw, repetitions = _drawing(counts, resamples)
     random = Random(f"bootstrap/{seed}")
     columns = list(zip(*ordered, strict=True))
     means: list[list[float]] = [[] for _ in columns]
-    for _ in range(made):
+    for _ in range(repetitions):
         drawn = draw(random)
-        for found, column in zip(means, columns, strict=True):
-            found.append(sum(map(mul, drawn, column)) / total)
-    return [_percentiles(found, level) for found in means]
+        for measure_means, column in zip(means, columns, strict=True):
+            measure_means.append(sum(map(mul, drawn, column)) / total)
+    return [_percentiles(measure_means, level) for measure_means in means]
 
 
 def _percentiles(means: list[float], level: float) -> Interval:
     means.sort()
-    # A rounding error must not move the position.
+    # A rounding error must not change the position.
     cut = floor(len(means) * (1 - level) / 2 + 1e-9)
     return Interval(means[cut], means[-1 - cut])
 
 
 def _drawing(counts: Sequence[int], resamples: int) -> tuple[_Draw, int]:
-    """How a resample is drawn, as a number for each row, and how many are."""
+    """The function that draws a resample, as a number for each row, and the number of resamples."""
     total = sum(counts)
     if total > _CROWD * len(counts):
         return lambda random: multinomial(random, counts), resamples
@@ -112,28 +112,28 @@ def _drawing(counts: Sequence[int], resamples: int) -> tuple[_Draw, int]:
     kinds = range(len(counts))
 
     def draw(random: Random) -> Sequence[int]:
-        found = Counter(random.choices(places, k=total))
-        return [found[place] for place in kinds]
+        counter = Counter(random.choices(places, k=total))
+        return [counter[place] for place in kinds]
 
     return draw, min(resamples, max(FEWEST_RESAMPLES, MOST_DRAWS // total))
 
 
 def multinomial(random: Random, counts: Sequence[int]) -> list[int]:
-    """As many draws with replacement as there are in `counts`; how many fall on each."""
+    """Draw `sum(counts)` times with replacement; return how many draws fall on each count."""
     left = weight = sum(counts)
-    found = []
+    numbers = []
     for count in counts[:-1]:
         drawn = binomial(random, left, count / weight)
-        found.append(drawn)
+        numbers.append(drawn)
         left -= drawn
         weight -= count
-    return [*found, left]
+    return [*numbers, left]
 
 
 def binomial(random: Random, n: int, p: float) -> int:
-    """How many of n trials succeed, each with the chance p. The distribution is the binomial one, not a likeness.
+    """Draw how many of n trials succeed, each with the chance p, exactly from the binomial distribution.
 
-    Few successes are found by the gaps between them; many by transformed rejection (W. Hörmann, The generation of
+    For few successes, draw the gaps between them; for many, use transformed rejection (W. Hörmann, The generation of
     binomial random variates, 1993: algorithm BTRS).
     """
     if p > 0.5:
@@ -179,7 +179,7 @@ def _by_rejection(random: Random, n: int, p: float) -> int:
 
 
 def paired(a: Sequence[Fraction], b: Sequence[Fraction], *, seed: int | str = 0) -> Significance:
-    """Whether the means of `b` and `a` differ by more than chance. Pairs, at least one; fractions keep ties exact.
+    """Test whether the means of `b` and `a` differ by more than chance. `a` and `b` must not be empty.
 
     The p value is that of the sign-flip test; with one trial a task it is McNemar's exact test.
     """
@@ -198,7 +198,7 @@ def _sign_flips(differences: Sequence[Fraction], seed: int | str) -> tuple[float
     unit = gcd(*whole)
     weights = [abs(value) // unit for value in whole]
     observed = abs(sum(whole)) // unit
-    # Signs give sum(weights) - 2 * (sum of the weights that lose): far out iff that sum is at most this.
+    # Signs give sum(weights) - 2 * (sum of the negative weights): as extreme iff that sum is at most this.
     most = (sum(weights) - observed) // 2
     if max(weights) == 1:
         return 2 * _subsets_up_to(len(weights), most) / 2 ** len(weights), True
@@ -208,18 +208,18 @@ def _sign_flips(differences: Sequence[Fraction], seed: int | str) -> tuple[float
 
 
 def _subsets_up_to(n: int, most: int) -> int:
-    """Subsets of n things that hold at most so many."""
-    count = found = 1
+    """Number of subsets of n things with at most `most` members."""
+    count = total = 1
     for size in range(1, most + 1):
         count = count * (n - size + 1) // size
-        found += count
-    return found
+        total += count
+    return total
 
 
 def _subsets_of(weights: Sequence[int], most: int) -> int:
-    """Subsets whose weights add up to at most `most`.
+    """Number of subsets whose weights add up to at most `most`.
 
-    How many there are of each sum stands in one long number, a field for each sum, so that a weight is one addition.
+    One long integer holds the count of each sum in a field of its own, so that each weight needs one addition.
     """
     width = len(weights) // 8 + 1
     inside = (1 << (8 * width * (most + 1))) - 1
@@ -231,7 +231,7 @@ def _subsets_of(weights: Sequence[int], most: int) -> int:
 
 
 def _sampled_flips(weights: Mapping[int, int], observed: int, random: Random) -> float:
-    """The share of random signs that go as far, the signs as observed counted in: never 0, and never too small."""
+    """The share of random signs that are as extreme, including the observed signs, so that it is never 0."""
     ordered = sorted(weights.items())
     hits = 0
     for _ in range(FLIPS):

@@ -1,4 +1,4 @@
-"""The summary of an evaluation: results counted one at a time, each with those of the same agent and user."""
+"""The summary of an evaluation: it counts results one at a time, by agent and user."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -26,19 +26,19 @@ from skillweave.schema.result import Result, SpeakerNames
 from skillweave.schema.task import Split
 
 UNKNOWN = "unknown"
-"""Group of results without the value."""
+"""The group of results that lack the value."""
 MANY_CALLS = 10
-"""Tasks of so many golden calls and more are one group."""
+"""Tasks with at least so many golden calls form one group."""
 EACH_K = 8
-"""Above, pass@k and pass^k are given for powers of two."""
+"""Above this k, pass@k and pass^k are given for powers of two only."""
 
 
 class SummaryBuilder:
     """Adds results one at a time. Memory grows with the tasks; the order of the results does not matter."""
 
     def __init__(self, dataset: str | None = None, *, seed: int = 0, unreadable: int = 0) -> None:
-        """`dataset` is the digest of what is scored against; `seed` that of the resamples; `unreadable` counts lines
-        that are no trajectories, and of which there are no results."""
+        """`dataset` is the digest of the dataset; `seed` seeds the resamples; `unreadable` counts lines that are no
+        trajectories and so have no results."""
         self._unreadable = unreadable
         self._dataset = dataset
         self._seed = seed
@@ -51,7 +51,7 @@ class SummaryBuilder:
         self._versions.add(result.checks_version)
 
     def record(self) -> EvaluationSummary:
-        """The summary of what was counted so far."""
+        """The summary of the results so far."""
         return EvaluationSummary(
             dataset=self._dataset,
             unreadable_lines=self._unreadable,
@@ -128,14 +128,14 @@ def _failures(classes: Counter[str]) -> dict[str, FailureCount]:
 
 
 class _Trait(NamedTuple):
-    """Something that tasks are grouped by."""
+    """A property by which the summary groups tasks."""
 
     of: Callable[[TaskTally], str]
     order: Callable[[str], tuple[int, str]]
 
 
 def _in_order(names: Collection[str]) -> Callable[[str], tuple[int, str]]:
-    """These first, as they stand; others by name."""
+    """Sort key: these names first, in their order; others by name."""
     places = {name: place for place, name in enumerate(names)}
     return lambda value: (places.get(value, len(places)), value)
 
@@ -155,7 +155,7 @@ def _domains(task: TaskTally) -> str:
 
 
 def _by_count(value: str) -> tuple[int, str]:
-    """Fewest first, the unknown last."""
+    """Sort key: the fewest first, the unknown last."""
     count = value.partition(" ")[0]
     return (int(count) if count.isdecimal() else maxsize, value)
 
@@ -173,14 +173,14 @@ _TRAITS = {
 
 
 def _groups(tally: AgentTally, seed: str) -> dict[str, dict[str, TrialGroup]]:
-    found: dict[str, dict[str, TrialGroup]] = {}
+    groups: dict[str, dict[str, TrialGroup]] = {}
     for name, trait in _TRAITS.items():
         members: dict[str, list[TaskTally]] = {}
         for task in tally.tasks.values():
             members.setdefault(trait.of(task) or UNKNOWN, []).append(task)
         values = sorted(members, key=trait.order)
-        found[name] = {value: _group(members[value], f"{seed}/{name}/{value}") for value in values}
-    return found
+        groups[name] = {value: _group(members[value], f"{seed}/{name}/{value}") for value in values}
+    return groups
 
 
 def _group(tasks: Sequence[TaskTally], seed: str) -> TrialGroup:
@@ -215,11 +215,11 @@ def _mean(values: Iterable[int | None]) -> float | None:
 
 
 def _estimates(counts: Mapping[tuple[int, int], int], seed: str) -> dict[int, tuple[Estimate, Estimate]]:
-    """pass@k and pass^k for each k. `counts`: tasks of so many scored trials and passes.
+    """pass@k and pass^k for each k. `counts` maps (scored trials, passes) to a number of tasks.
 
-    Every k that the same tasks have enough trials for shares its resamples, which saves most of the work.
+    Values of k for which the same tasks have enough trials share their resamples, which saves most of the work.
     """
-    found: dict[int, tuple[Estimate, Estimate]] = {}
+    estimates: dict[int, tuple[Estimate, Estimate]] = {}
     ks_of: dict[int, list[int]] = {}
     for k in _ks(counts):
         ks_of.setdefault(sum(tasks for (n, _), tasks in counts.items() if n >= k), []).append(k)
@@ -232,8 +232,8 @@ def _estimates(counts: Mapping[tuple[int, int], int], seed: str) -> dict[int, tu
         ordered = sorted(rows.items())
         means = [sum(row[at] * number for row, number in ordered) / tasks for at in range(len(intervals))]
         each = [_estimate(mean, interval, tasks) for mean, interval in zip(means, intervals, strict=True)]
-        found.update({k: (each[2 * at], each[2 * at + 1]) for at, k in enumerate(ks)})
-    return found
+        estimates.update({k: (each[2 * at], each[2 * at + 1]) for at, k in enumerate(ks)})
+    return estimates
 
 
 def _estimate(mean: float, interval: Interval, tasks: int) -> Estimate:
@@ -245,10 +245,10 @@ def _ks(counts: Mapping[tuple[int, int], int]) -> list[int]:
     trials: Counter[int] = Counter()
     for (n, _), tasks in counts.items():
         trials[n] += tasks
-    most = seen = 0
+    most = tasks_counted = 0
     for n in sorted(trials, reverse=True):
-        seen += trials[n]
-        if 2 * seen >= trials.total():
+        tasks_counted += trials[n]
+        if 2 * tasks_counted >= trials.total():
             most = n
             break
     return [k for k in range(1, most + 1) if k <= EACH_K] + _powers_of_two(EACH_K, most)

@@ -1,6 +1,6 @@
-"""A tally: results counted one at a time, a few whole numbers for each task and none for each trajectory.
+"""A tally: it counts results one at a time, and keeps a few integers for each task and none for each trajectory.
 
-Rewards, scores and costs are added up as whole billionths, so that the order of the results leaves no trace.
+It adds rewards, scores and costs as whole billionths, so that sums do not depend on the order of the results.
 """
 
 from collections import Counter, defaultdict
@@ -15,15 +15,15 @@ from skillweave.schema.trajectory import SpeakerUsage
 
 BILLION = 10**9
 NO_REWARD = "no_reward"
-"""Why a result without an error has no reward: a check that counts was not made."""
+"""Why a result without an error has no reward: a check that counts did not run."""
 COUNTED_AS_FAILURES: tuple[ResultErrorKind, ...] = ("provider", "world", "user", "infrastructure", "judge")
-"""Errors of a trial. The others (an unreadable line, an unknown task, another dataset) are of no trial."""
+"""Errors of a trial. Other errors (an unreadable line, an unknown task, another dataset) belong to no trial."""
 FAULTS: dict[bool | None, str] = {False: "no faults planted", True: "faults planted"}
-"""Whether faults are planted in what the tools of a task answer."""
+"""Values of the trait `noise`: whether a task has planted faults."""
 
 
 class Traits(NamedTuple):
-    """What a task is grouped by."""
+    """The properties by which the summary groups a task."""
 
     world: str
     kind: str
@@ -46,7 +46,7 @@ class TaskTally:
     scored: int = 0
     passed: int = 0
     reward: int = 0
-    """In billionths, over scored trials."""
+    """Sum over scored trials, in billionths."""
     floor_nothing: int | None = None
     """In billionths."""
     floor_random: int | None = None
@@ -88,10 +88,10 @@ class AgentTally:
 
     trajectories: int = 0
     not_scored: Counter[str] = field(default_factory=Counter)
-    """Why not -> how many."""
+    """Reason -> number of results without a score."""
     tasks: dict[str, TaskTally] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
-    """By class."""
+    """Number of failures by class."""
     checks: defaultdict[str, Mean] = field(default_factory=lambda: defaultdict(Mean))
     users_left: int = 0
     faulty_users: int = 0
@@ -129,7 +129,7 @@ class AgentTally:
             len(result.domains),
         )
         task = self.tasks.setdefault(result.task_id, TaskTally(traits))
-        # Results that disagree about their task must not depend on which comes first.
+        # If results disagree about their task, the outcome must not depend on their order.
         task.traits = max(task.traits, traits)
         task.trials += 1
         if result.scored:
@@ -156,7 +156,7 @@ class AgentTally:
 
 
 def billionths(value: float | None) -> int | None:
-    """The value as a whole number of billionths; None for what is no finite number."""
+    """The value as a whole number of billionths; None if it is not a finite number."""
     return round(value * BILLION) if value is not None and isfinite(value) else None
 
 

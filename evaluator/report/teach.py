@@ -1,4 +1,4 @@
-"""What a strong model's trials show about tasks: which are worth training on, and which to audit."""
+"""Task difficulty from a strong model's trials: which tasks are worth training on, and which to audit."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +16,15 @@ NEVER_SOLVED = "never_solved.jsonl"
 
 class Teaching(NamedTuple):
     taught: list[TeachingRecord]
-    """One for each task, by task."""
+    """One record for each task, sorted by task."""
     never_solved: list[NeverSolved]
-    """Tasks that were tried and that no trial passed, by task."""
+    """Tasks that no trial passed, sorted by task."""
 
     def task_ids(self, *, min_passes: int = 1, max_rate: float = 1.0) -> list[str]:
-        """Tasks passed at least so often, and by at most this share of the trials; sorted."""
-        return [one.task_id for one in self.taught if one.passes >= min_passes and one.passes <= max_rate * one.trials]
+        """Ids of tasks with at least `min_passes` passes and a pass rate of at most `max_rate`, sorted."""
+        return [
+            task.task_id for task in self.taught if task.passes >= min_passes and task.passes <= max_rate * task.trials
+        ]
 
 
 @dataclass(slots=True)
@@ -84,7 +86,7 @@ def _never_solved(id: str, task: _Task) -> NeverSolved:
 
 
 def write_teaching(store: Store, teaching: Teaching, *, min_passes: int = 1, max_rate: float = 1.0) -> None:
-    """Write the figures, the ids of tasks to train on, and the tasks to audit, beside the results."""
+    """Write the figures, the ids of tasks to train on, and the tasks to audit next to the results."""
     ids = teaching.task_ids(min_passes=min_passes, max_rate=max_rate)
     files = {
         TAUGHT: _lines(teaching.taught),
@@ -101,15 +103,21 @@ def _lines(records: Sequence[Record]) -> str:
 
 def show_teaching(teaching: Teaching, *, min_passes: int = 1, max_rate: float = 1.0) -> None:
     """Print how many tasks are worth training on, and those that were never solved."""
-    tasks = len({one.task_id for one in teaching.taught})
+    tasks = len({task.task_id for task in teaching.taught})
     ids = teaching.task_ids(min_passes=min_passes, max_rate=max_rate)
     print_line(
         f"{tasks} tasks tried; {len(ids)} passed at least {min_passes} times and by at most {max_rate:.0%} of the "
         f"trials; {len(teaching.never_solved)} never solved"
     )
     rows = [
-        (one.task_id, str(one.trials), f"{one.failure} ({one.failures})", one.example, _where(one.first_divergence))
-        for one in teaching.never_solved
+        (
+            task.task_id,
+            str(task.trials),
+            f"{task.failure} ({task.failures})",
+            task.example,
+            _where(task.first_divergence),
+        )
+        for task in teaching.never_solved
     ]
     print_table("Never solved: to audit", ("task", "trials", "failure (trials)", "example", "first divergence"), rows)
 

@@ -1,6 +1,6 @@
-"""What is printed in a terminal: tables, the summary of an evaluation, the ladder, and one trajectory in full.
+"""Terminal output: tables, the summary of an evaluation, the ladder, and one trajectory in full.
 
-On a terminal rich draws tables and colours; elsewhere there are plain columns and lines. Foreign text is shown without
+On a terminal, rich draws tables and colours; elsewhere the output is plain columns and lines. Foreign text loses its
 control characters.
 """
 
@@ -34,7 +34,7 @@ LONGEST_CELL = 80
 _GAP = "  "
 _FIGURES = ("tasks", "scored", "rate", "with errors", "reward", "nothing/chance", "pass^1", "pass^k")
 StyledLine = tuple[int, str, str]
-"""Indentation, style on a terminal, and text, which may have several lines."""
+"""Indentation, style on a terminal, and text of one or more lines."""
 _DONE = {"insert": "inserted in", "update": "updated in", "delete": "deleted from"}
 _STEP = "  "
 
@@ -74,7 +74,7 @@ def _print_rich(title: str, columns: Sequence[str], cells: Sequence[Sequence[str
     for place, column in enumerate(columns):
         table.add_column(Text(column), justify="right" if place else "left", overflow="fold")
     for row in cells:
-        # Text is not read as markup, and not made into links or emoji.
+        # Do not treat text as markup, and do not turn it into links or emoji.
         table.add_row(*map(Text, row))
     Console(highlight=False).print(table)
 
@@ -88,50 +88,50 @@ def show_summary(summary: EvaluationSummary) -> None:
         print_line(f"scored by {len(summary.checks_versions)} versions of the checks: {versions}")
     if not summary.by_agent:
         print_line("no trajectories")
-    for found in summary.by_agent:
-        _print_agent(found)
+    for agent_summary in summary.by_agent:
+        _print_agent(agent_summary)
     if len(summary.by_agent) > 1:
         _print_agents(summary.by_agent)
     _print_users(summary.by_agent)
 
 
-def _print_agent(found: AgentSummary) -> None:
-    lost = ", ".join(f"{count} {kind}" for kind, count in found.not_scored.items())
+def _print_agent(agent: AgentSummary) -> None:
+    lost = ", ".join(f"{count} {kind}" for kind, count in agent.not_scored.items())
     print_line(
-        f"{_name(found)}: {found.trajectories} trajectories, {found.scored} scored"
-        + (f", {_percent(found.not_scored_share)} not scored: {lost}" if lost else "")
+        f"{_name(agent)}: {agent.trajectories} trajectories, {agent.scored} scored"
+        + (f", {_percent(agent.not_scored_share)} not scored: {lost}" if lost else "")
     )
-    print_table("All", ("", *_FIGURES), _group_rows({"all": found.overall}))
-    for name, groups in found.by.items():
+    print_table("All", ("", *_FIGURES), _group_rows({"all": agent.overall}))
+    for name, groups in agent.by.items():
         if len(groups) > 1:
             print_table(f"By {name}", (name, *_FIGURES), _group_rows(groups))
-    failures = [(name, str(one.count), _percent(one.share)) for name, one in found.failures.items()]
+    failures = [(name, str(entry.count), _percent(entry.share)) for name, entry in agent.failures.items()]
     print_table("Failures", ("class", "trials", "share"), failures)
-    checks = [(name, f"{one.mean:.3f}", str(one.results)) for name, one in found.checks.items()]
+    checks = [(name, f"{entry.mean:.3f}", str(entry.results)) for name, entry in agent.checks.items()]
     print_table("Checks", ("check", "mean", "results"), checks)
-    _print_notes(found)
+    _print_notes(agent)
     print()
 
 
 def _print_agents(agents: list[AgentSummary]) -> None:
-    rows = [(_name(one), _percent(one.not_scored_share), *_figures(one.overall)) for one in agents]
+    rows = [(_name(agent), _percent(agent.not_scored_share), *_figures(agent.overall)) for agent in agents]
     print_table("Agents", ("agent", "not scored", *_FIGURES), rows)
-    kinds = list(dict.fromkeys(kind for one in agents for kind in one.by["kind"]))
-    by_kind = [(_name(one), *(_rate(one.by["kind"].get(kind)) for kind in kinds)) for one in agents]
+    kinds = list(dict.fromkeys(kind for agent in agents for kind in agent.by["kind"]))
+    by_kind = [(_name(agent), *(_rate(agent.by["kind"].get(kind)) for kind in kinds)) for agent in agents]
     print_table("Agents by kind: rate", ("agent", *kinds), by_kind)
 
 
 def _print_users(agents: list[AgentSummary]) -> None:
     rows = [
         (
-            one.user,
-            one.agent,
-            f"{user.lost} of {one.trajectories} ({_percent(user.lost_share)})",
+            agent.user,
+            agent.agent,
+            f"{user.lost} of {agent.trajectories} ({_percent(user.lost_share)})",
             f"{user.left} of {user.checked} ({_percent(user.left_share)})",
             f"{user.faulty} of {user.checked}, {user.faulty_failed} failed",
         )
-        for one in sorted(agents, key=lambda one: (one.user, one.agent))
-        for user in [one.simulated_user]
+        for agent in sorted(agents, key=lambda agent: (agent.user, agent.agent))
+        for user in [agent.simulated_user]
     ]
     columns = ("user", "agent", "lost to the user", "user_left", "said what it cannot know")
     print_table("Simulated users", columns, rows)
@@ -140,16 +140,16 @@ def _print_users(agents: list[AgentSummary]) -> None:
         print_line(
             "user_left: the user left while a question was open, its request neither done, declined nor handed over"
         )
-    for one in agents:
-        if one.simulated_user.is_unreliable:
+    for agent in agents:
+        if agent.simulated_user.is_unreliable:
             print_line(
-                f"WARNING: {one.user} left {_percent(one.simulated_user.left_share)} of its conversations with "
-                f"{one.agent} early, more than {MAX_LEFT_SHARE:.0%}: scores with this user are unreliable"
+                f"WARNING: {agent.user} left {_percent(agent.simulated_user.left_share)} of its conversations with "
+                f"{agent.agent} early, more than {MAX_LEFT_SHARE:.0%}: scores with this user are unreliable"
             )
 
 
-def _name(found: AgentSummary) -> str:
-    return f"{found.agent} with {found.user}"
+def _name(agent: AgentSummary) -> str:
+    return f"{agent.agent} with {agent.user}"
 
 
 def _rate(group: TrialGroup | None) -> str:
@@ -174,8 +174,8 @@ def _figures(group: TrialGroup) -> tuple[str, ...]:
     )
 
 
-def _print_notes(found: AgentSummary) -> None:
-    confirmation, replay = found.confirmation, found.replay
+def _print_notes(agent: AgentSummary) -> None:
+    confirmation, replay = agent.confirmation, agent.replay
     if confirmation.unconfirmed:
         print_line(f"writes without the user's word in {confirmation.unconfirmed} of {confirmation.checked} results")
     if replay.differs:
@@ -183,7 +183,7 @@ def _print_notes(found: AgentSummary) -> None:
             f"recorded results that the replay did not give: {replay.differs} of {replay.calls} calls, "
             f"in {replay.results_that_differ} results"
         )
-    for speaker, spent in found.spent.items():
+    for speaker, spent in agent.spent.items():
         if spent.results:
             cost = "cost unknown" if spent.cost_usd is None else f"{spent.cost_usd:,.2f} USD"
             print_line(f"{speaker}: {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out, {cost}")
@@ -193,12 +193,12 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.1%}"
 
 
-def _estimate(found: Estimate | None) -> str:
-    return "" if found is None else f"{found.estimate:.1%} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+def _estimate(estimate: Estimate | None) -> str:
+    return "" if estimate is None else f"{estimate.estimate:.1%} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
 def show_ladder(ladder: Ladder) -> None:
-    """Print the ladder, and what is wrong with it."""
+    """Print the ladder and its faults."""
     kinds = sorted({kind for rung in ladder.rungs for kind in rung.by_kind})
     rows = [
         (rung.agent, _share(rung.overall), *(_share(rung.by_kind.get(kind)) for kind in kinds), f"{rung.reward:.3f}")
@@ -217,18 +217,18 @@ def _share(step: PassCount | None) -> str:
 
 
 def show_conversation(conversation: ShownConversation, out: TextIO | None = None) -> None:
-    """Write it to `out`, the standard output if not given: with colours on a terminal, else in plain lines.
+    """Write the conversation to `out`, by default standard output: with colours on a terminal, else in plain lines.
 
-    Nothing in it is obeyed by a terminal.
+    The text cannot contain control sequences for the terminal.
     """
     out = out or sys.stdout
     console = Console(file=out) if out.isatty() else None
     for depth, style, text in _lines(conversation):
-        told = textwrap.indent(visible(text), _STEP * depth)
+        indented = textwrap.indent(visible(text), _STEP * depth)
         if console is None:
-            print(told, file=out)
+            print(indented, file=out)
         else:
-            console.print(Text(told, style=style), soft_wrap=True)
+            console.print(Text(indented, style=style), soft_wrap=True)
 
 
 def _lines(conversation: ShownConversation) -> Iterator[StyledLine]:
@@ -257,8 +257,12 @@ def _head(conversation: ShownConversation) -> Iterator[StyledLine]:
     result, task = conversation.result, conversation.task
     failure = result.failure
     yield 0, "bold", result.id
-    said = "passed" if result.passed else "not scored" if result.passed is None else "failed"
-    yield 0, "", f"{said}, reward {result.reward}; {result.world}, {result.kind}, {result.split}; {result.stop_reason}"
+    verdict = "passed" if result.passed else "not scored" if result.passed is None else "failed"
+    yield (
+        0,
+        "",
+        f"{verdict}, reward {result.reward}; {result.world}, {result.kind}, {result.split}; {result.stop_reason}",
+    )
     if failure is not None:
         yield 0, "red", f"{failure.class_}: {FAILURE_CLASSES[failure.class_]}"
     persona = f"{task.persona.name}, {task.persona.age}, {task.persona.style}"
@@ -300,7 +304,7 @@ def _strayed(conversation: ShownConversation) -> Iterator[StyledLine]:
 
 
 def _end(conversation: ShownConversation) -> Iterator[StyledLine]:
-    """The point where it left the golden path, if that is not a message or a call shown above."""
+    """The point where the agent left the golden path, if it is not a message or a call shown above."""
     strayed = conversation.divergence
     calls = {call.place for turn in conversation.turns for call in turn.calls}
     messages = {turn.message for turn in conversation.turns}
