@@ -1,4 +1,4 @@
-"""Arguments to try, and golden calls with one argument changed, sorted by what comes of it.
+"""Arguments to try, and golden calls with one changed argument, sorted by their outcome.
 
 Values come from results, from the caller's rows, and from the contract's examples. Calling the tool shows whether
 they fit. Most changes lead to another end state, some to the same one.
@@ -21,12 +21,12 @@ from skillweave.world.canonical import dump
 
 _MOST_KEYS = 24
 _MOST_VALUES = 12
-"""Most values of one parameter when whole calls are tried."""
+"""Most values to try for one parameter of a whole call."""
 _DAYS = (1, 7, -1, 3, 14, 30)
 _HOURS = (1, -1, 2)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d)?")
 _MOST_FITTING = 3
-"""Most accepted values with which a changed call is executed."""
+"""Most accepted values to execute a changed call with."""
 _EITHER: frozenset[FailureClass] = frozenset({"wrong_argument", "wrong_entity"})
 
 
@@ -52,23 +52,23 @@ def values_of(executor: VariantExecutor, parameter: Parameter, random: Random) -
         return [*random.sample(parameter.enum, len(parameter.enum))]
     if parameter.type == "boolean":
         return [True, False]
-    seen = [value for name, value in result_values(executor) if name == parameter.name and _fits(parameter, value)]
+    shown = [value for name, value in result_values(executor) if name == parameter.name and _fits(parameter, value)]
     examples: list[Json] = [*random.sample(parameter.examples, len(parameter.examples))]
-    return _distinct([*seen, *examples, *_usual(executor, parameter)])
+    return _distinct([*shown, *examples, *_usual(executor, parameter)])
 
 
 def keys_of(executor: VariantExecutor, reference: str, random: Random) -> list[str]:
     """Keys of rows that a reference may name: first those that results show, then those of the caller's own rows."""
     key = executor.world.blueprint.target(reference)[1]
-    seen = [str(value) for name, value in result_values(executor) if name == key.name]
+    shown = [str(value) for name, value in result_values(executor) if name == key.name]
     if reference not in executor.keys:
         executor.keys[reference] = _keys(executor, reference)
     rest = executor.keys[reference]
-    return list(dict.fromkeys([*seen, *random.sample(rest, min(_MOST_KEYS, len(rest)))]))
+    return list(dict.fromkeys([*shown, *random.sample(rest, min(_MOST_KEYS, len(rest)))]))
 
 
 def _keys(executor: VariantExecutor, reference: str) -> list[str]:
-    """Keys of the caller's own rows; of all rows where there are none or rows belong to nobody."""
+    """Keys of the caller's own rows; of all rows if the caller has none or rows belong to nobody."""
     entity, key = executor.world.blueprint.target(reference)
     people, owner = executor.world.people, owner_of(executor, reference)
     sql = f"SELECT {key.name} AS key FROM {entity.table}"
@@ -86,14 +86,18 @@ class Owner(NamedTuple):
     column: str
     """Column of the table that names the person."""
     account: str
-    """Column of the core entity whose value it holds."""
+    """Column of the core entity that the column refers to."""
 
 
 def owner_of(executor: VariantExecutor, reference: str) -> Owner | None:
-    """How rows of the referenced table belong to a person; None where they belong to nobody."""
+    """How rows of the referenced table belong to a person; None if they belong to nobody."""
     entity = executor.world.blueprint.target(reference)[0]
     accounts = {f"{role.own.name}.{role.key}": role.account for role in executor.world.blueprint.roles}
-    owned = (Owner(one.name, accounts[one.references]) for one in entity.attributes if one.references in accounts)
+    owned = (
+        Owner(attribute.name, accounts[attribute.references])
+        for attribute in entity.attributes
+        if attribute.references in accounts
+    )
     return next(owned, None)
 
 
@@ -110,8 +114,8 @@ def changed_values(executor: VariantExecutor, parameter: Parameter, value: Json,
         near = [value + 1, value - 1, value + 100]
     if isinstance(value, str) and parameter.type == "string" and parameter.enum is None:
         near = [_another_digit(value)] if value[-1:].isdigit() else [f"{value} Two"]
-    found = _distinct([*near, *values_of(executor, parameter, random)])
-    return [other for other in found if dump(other) != dump(value)]
+    candidates = _distinct([*near, *values_of(executor, parameter, random)])
+    return [other for other in candidates if dump(other) != dump(value)]
 
 
 def _leaves(name: str, value: Json) -> Iterator[tuple[str, Json]]:
@@ -132,7 +136,7 @@ def _fits(parameter: Parameter, value: Json) -> bool:
 
 
 def _usual(executor: VariantExecutor, parameter: Parameter) -> list[Json]:
-    """Values to try where results and examples show none."""
+    """Values to try if results and examples show none."""
     today = executor.task.now[:10]
     if parameter.type == "date":
         return [today, *_shifted(today)]
@@ -149,8 +153,8 @@ def _shifted(value: Json) -> list[Json]:
     if len(value) == len("2025-01-24"):
         return [(date.fromisoformat(value) + timedelta(days=days)).isoformat() for days in _DAYS]
     moment = datetime.fromisoformat(value)
-    moved = [timedelta(days=1), *(timedelta(hours=hours) for hours in _HOURS), timedelta(days=7), timedelta(days=-1)]
-    return [(moment + by).isoformat(" ") for by in moved]
+    shifts = [timedelta(days=1), *(timedelta(hours=hours) for hours in _HOURS), timedelta(days=7), timedelta(days=-1)]
+    return [(moment + by).isoformat(" ") for by in shifts]
 
 
 def _another_digit(text: str) -> str:
@@ -167,7 +171,7 @@ class _WriteArgument(NamedTuple):
     position: int
     parameter: Parameter
     value: Json
-    """The golden value; None where the argument is left out."""
+    """The golden value; None if the call leaves the argument out."""
 
 
 def changed_calls(executor: VariantExecutor) -> Iterator[Variant]:
@@ -188,8 +192,8 @@ def changed_calls(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def guesses(executor: VariantExecutor, tool: str) -> Iterator[tuple[VariantExecution, frozenset[FailureClass]]]:
-    """For each argument of the writes of one tool, the golden calls with another value that leads elsewhere; and what
-    that may be called."""
+    """For each argument of one tool's writes, the golden calls with another value and another end state, with their
+    possible failure classes."""
     for place in _places(executor):
         if executor.golden.steps[place.position].call.tool != tool:
             continue
@@ -208,7 +212,7 @@ def _places(executor: VariantExecutor) -> Iterator[_WriteArgument]:
 
 
 def _executions(executor: VariantExecutor, place: _WriteArgument) -> list[VariantExecution]:
-    """The golden calls with other values for one argument, where the tool accepts them."""
+    """The golden calls with other values for one argument that the tool accepts."""
     step, name = executor.golden.steps[place.position], place.parameter.name
     with executor.session(place.position) as session:
         fitting = [
@@ -236,7 +240,7 @@ def _sort_of(
 ) -> tuple[str, frozenset[FailureClass]]:
     """The variant's name and the failure classes that it may get.
 
-    Another row of the caller's is a wrong entity. A row that stands for a time or a choice may be called either.
+    Another row of the caller's is a wrong entity. A row that represents a time or a choice may get either class.
     """
     parameter = place.parameter
     if place.value is None:

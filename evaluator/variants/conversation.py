@@ -1,6 +1,6 @@
-"""Variants as conversations: executed calls written down in the ways in which agents write them, and facts in words.
+"""Variants as conversations: executed calls in the formats that agents use, and facts in words.
 
-The user's side is recorded as users record it: whether a message agrees, asks for a human, or leaves.
+The user's side has the same record as a real one: whether a message agrees, asks for a human, or leaves.
 """
 
 import json
@@ -20,7 +20,7 @@ from skillweave.world.replay import result_reference
 _UNREADABLE = '{"'
 _FAREWELL = "Thank you, that is all."
 PARTING_WORDS = "Everything has been looked into. Is there anything else?"
-"""Polite words that tell no fact."""
+"""Polite words without a fact."""
 _MOST_ROWS = 400
 
 
@@ -33,14 +33,14 @@ class CallFormat:
     is_object: bool = False
     """Whether arguments are an object instead of JSON text."""
     is_parallel: bool = False
-    """Whether calls that take nothing from each other stand in one message."""
+    """Whether independent calls share one message."""
 
 
 PLAIN_FORMAT = CallFormat()
 
 
 class Utterance(NamedTuple):
-    """Words of the agent, and the user's reply with the record of it."""
+    """Words of the agent, and the user's reply with its record."""
 
     text: str
     reply: str = "Thank you."
@@ -55,11 +55,11 @@ ConversationPart = Utterance | Sequence[VariantStep]
 class VariantConversation(NamedTuple):
     messages: list[Message]
     turns: list[UserTurn]
-    """One for each message of the user's."""
+    """One record for each message of the user."""
 
 
 class Variant(NamedTuple):
-    """A conversation whose right verdict is known from how it was made; no check decided it."""
+    """A conversation with its right verdict, which follows from its construction and not from a check."""
 
     name: str
     """Its sort, for example `write_left_out`. A task may have several of one sort."""
@@ -134,44 +134,44 @@ def conversation(
 
 def asked_details(task: Task, without: Collection[str] = ()) -> list[Utterance]:
     """The details that the user gives only when asked, in one exchange, without the facts with these ids."""
-    asked = [fact for fact in task.scenario.facts if fact.tell == "asked" and fact.id not in without]
-    told = " ".join(fact.text for fact in asked)
-    return [Utterance("Could you give me the details that I need for this, please?", told)] if told else []
+    facts = [fact for fact in task.scenario.facts if fact.tell == "asked" and fact.id not in without]
+    words = " ".join(fact.text for fact in facts)
+    return [Utterance("Could you give me the details that I need for this, please?", words)] if words else []
 
 
 def confirmed_calls(
     task: Task, steps: Sequence[VariantStep], manner: CallFormat = PLAIN_FORMAT
 ) -> list[ConversationPart]:
-    """The calls, each write after the user agreed to it."""
-    found: list[ConversationPart] = []
-    for batch in _batches(task, steps) if manner.is_parallel else [[one] for one in steps]:
-        if any(any(one.result.changed) for one in batch):
-            found.append(
+    """The calls; before each write the user agrees to it."""
+    parts: list[ConversationPart] = []
+    for batch in _batches(task, steps) if manner.is_parallel else [[step] for step in steps]:
+        if any(any(step.result.changed) for step in batch):
+            parts.append(
                 Utterance("I can do this for you now. Shall I go ahead?", "Yes, please go ahead.", agrees=True)
             )
-        found.append(batch)
-    return found
+        parts.append(batch)
+    return parts
 
 
 def _batches(task: Task, steps: Sequence[VariantStep]) -> list[list[VariantStep]]:
-    """Runs of calls that take no argument from each other. Sign-ins stand alone."""
-    found: list[list[VariantStep]] = []
-    held: set[int | None] = set()
-    for place, one in enumerate(steps):
-        sources = task.golden[one.call.golden].grounding.values() if one.call.golden is not None else ()
+    """Runs of calls that take no argument from each other. A sign-in is a run of its own."""
+    batches: list[list[VariantStep]] = []
+    positions: set[int | None] = set()
+    for place, step in enumerate(steps):
+        sources = task.golden[step.call.golden].grounding.values() if step.call.golden is not None else ()
         takes = {source.call for source in map(result_reference, sources) if source is not None}
         is_first = place == 0 or (place == 1 and task.login == "conversation")
-        if is_first or takes & held or _reads_after_write(one, found[-1]):
-            found.append([])
-            held = set()
-        found[-1].append(one)
-        held.add(one.call.golden)
-    return found
+        if is_first or takes & positions or _reads_after_write(step, batches[-1]):
+            batches.append([])
+            positions = set()
+        batches[-1].append(step)
+        positions.add(step.call.golden)
+    return batches
 
 
-def _reads_after_write(one: VariantStep, batch: Sequence[VariantStep]) -> bool:
-    """Whether a write came before in the run: the call's result may depend on it."""
-    return any(any(other.result.changed) for other in batch) and not any(one.result.changed)
+def _reads_after_write(step: VariantStep, batch: Sequence[VariantStep]) -> bool:
+    """Whether the run already has a write on which the call's result may depend."""
+    return any(any(other.result.changed) for other in batch) and not any(step.result.changed)
 
 
 @dataclass
@@ -194,20 +194,20 @@ class _ConversationWriter:
     def call(self, batch: Sequence[VariantStep]) -> None:
         ids = [f"call_{self._calls + place}" for place in range(len(batch))]
         self._calls += len(batch)
-        calls = [ToolCall(id=id, function=self._function(one)) for id, one in zip(ids, batch, strict=True)]
+        calls = [ToolCall(id=id, function=self._function(step)) for id, step in zip(ids, batch, strict=True)]
         self.messages.append(Message(role="assistant", tool_calls=calls))
-        for id, one in zip(ids, batch, strict=True):
-            self.messages.append(Message(role="tool", tool_call_id=id, content=_shown(one)))
+        for id, step in zip(ids, batch, strict=True):
+            self.messages.append(Message(role="tool", tool_call_id=id, content=_shown(step)))
 
-    def _function(self, one: VariantStep) -> FunctionCall:
-        given: str | dict[str, Json] = one.arguments if self.manner.is_object else json.dumps(one.arguments)
-        name = self.manner.prefix + one.call.tool
-        return FunctionCall(name=name, arguments=_UNREADABLE if one.call.is_malformed else given)
+    def _function(self, step: VariantStep) -> FunctionCall:
+        arguments: str | dict[str, Json] = step.arguments if self.manner.is_object else json.dumps(step.arguments)
+        name = self.manner.prefix + step.call.tool
+        return FunctionCall(name=name, arguments=_UNREADABLE if step.call.is_malformed else arguments)
 
 
-def _shown(one: VariantStep) -> str:
-    error = one.result.error
-    value: Json = one.result.value if error is None else {"error": error.model_dump(mode="json")}
+def _shown(step: VariantStep) -> str:
+    error = step.result.error
+    value: Json = step.result.value if error is None else {"error": error.model_dump(mode="json")}
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -217,7 +217,7 @@ def fact_sentence(fact: FactToTell, form: str) -> str:
 
 
 def all_facts(facts: Sequence[FactToTell], which: int = 0) -> str:
-    """A sentence for each fact, with its value in the form of that number."""
+    """A sentence for each fact, with its value in form number `which`."""
     return (
         " ".join(fact_sentence(fact, value_in_words(fact, fact.values[0], which)) for fact in facts)
         or "That is done now."
@@ -225,9 +225,9 @@ def all_facts(facts: Sequence[FactToTell], which: int = 0) -> str:
 
 
 def value_in_words(fact: FactToTell, value: Json, which: int = 0) -> str:
-    """A value as people write it, in the form of that number."""
-    found = forms_of_fact(fact, value)
-    return found[which % len(found)]
+    """A value as people write it, in form number `which`."""
+    forms = forms_of_fact(fact, value)
+    return forms[which % len(forms)]
 
 
 def forms_of_fact(fact: FactToTell, value: Json) -> list[str]:
@@ -265,13 +265,17 @@ def _of_its_column(executor: VariantExecutor, fact: FactToTell) -> list[Json]:
     """Values of the fact's column in other rows of the world."""
     rows = [row for result in executor.results for row in _rows(result.value)]
     columns = sorted({name for row in rows for name, value in row.items() if value == fact.values[0]})
-    found: set[str] = set()
+    values: set[str] = set()
     with executor.session(0) as session:
         for table in executor.world.blueprint.tables:
-            for name in [one.name for one in table.attributes if one.name in columns and one.type == "string"]:
+            for name in [
+                attribute.name
+                for attribute in table.attributes
+                if attribute.name in columns and attribute.type == "string"
+            ]:
                 sql = f"SELECT DISTINCT {name} AS value FROM {table.table} ORDER BY {name} LIMIT {_MOST_ROWS}"
-                found.update(str(row["value"]) for row in session.query(sql) if row["value"])
-    return [*executor.random(fact.fact).sample(sorted(found), min(2, len(found)))]
+                values.update(str(row["value"]) for row in session.query(sql) if row["value"])
+    return [*executor.random(fact.fact).sample(sorted(values), min(2, len(values)))]
 
 
 def _rows(value: Json) -> list[dict[str, Json]]:
@@ -291,7 +295,7 @@ def _made_up(fact: FactToTell) -> list[Json]:
 
 
 def moment_of(fact: FactToTell, value: Json) -> datetime | None:
-    """The date or time of a value; None where it is neither."""
+    """The date or time of a value; None if it is neither."""
     if fact.type not in ("date", "datetime") or not isinstance(value, str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Variants that do what the task asks in another way: all pass."""
+"""Variants that do the task in another way: all pass."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ from skillweave.schema.contract import SESSION_TOOLS, Tool
 _MOST_READS = 4
 _MOST_TRIES = 12
 PREFIX_SEPARATORS = ("__", ".")
-"""Separators between a world's name and a tool's, where agents write both."""
+"""Separators between a world's name and a tool's, if agents write both."""
 
 
 def equivalents(executor: VariantExecutor) -> Iterator[Variant]:
@@ -30,7 +30,7 @@ def equivalents(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def call_formats(executor: VariantExecutor) -> Iterator[Variant]:
-    """Variants that do not: how calls are written, and what else is called."""
+    """Variants that do not depend on them: other formats of calls, and additional calls."""
     together = _told(executor, "parallel", executor.golden, CallFormat(is_parallel=True))
     if any(len(message.tool_calls or ()) > 1 for message in together.messages):
         yield together
@@ -62,8 +62,7 @@ def _fact_formats(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def reorderings(executor: VariantExecutor) -> Iterator[list[VariantCall]]:
-    """The golden calls with a later write, and all that it depends on, before an earlier write that it does not
-    depend on."""
+    """The golden calls with a later write and its dependencies moved before an earlier, independent write."""
     for at, later in enumerate(executor.writes):
         needed = executor.depends_on(later)
         for earlier in executor.writes[:at]:
@@ -78,8 +77,8 @@ def reorderings(executor: VariantExecutor) -> Iterator[list[VariantCall]]:
 
 def extra_reads(executor: VariantExecutor) -> list[VariantCall]:
     """The golden calls, with needless reads after signing in and at the end."""
-    start, found = signed_in(executor), needless_reads(executor)
-    return [*executor.calls[:start], *found, *executor.calls[start:], *found[:1]] if found else []
+    start, reads = signed_in(executor), needless_reads(executor)
+    return [*executor.calls[:start], *reads, *executor.calls[start:], *reads[:1]] if reads else []
 
 
 def signed_in(executor: VariantExecutor) -> int:
@@ -90,14 +89,14 @@ def signed_in(executor: VariantExecutor) -> int:
 def needless_reads(executor: VariantExecutor) -> list[VariantCall]:
     """Reads that succeed after signing in."""
     reads = [tool for tool in executor.tools if tool.kind == "read"]
-    found: list[VariantCall] = []
+    needless: list[VariantCall] = []
     with executor.session(signed_in(executor)) as session:
         for tool in executor.random("extra reads").sample(reads, len(reads)):
             tried = arguments_of(executor, tool, executor.random(f"extra read {tool.name}"), _MOST_TRIES)
-            fitting = (given for given in tried if session.peek(tool.name, given).ok)
-            given = next(fitting, None) if len(found) < _MOST_READS else None
-            found += [VariantCall(tool.name, given)] if given is not None else []
-    return found
+            fitting = (arguments for arguments in tried if session.peek(tool.name, arguments).ok)
+            arguments = next(fitting, None) if len(needless) < _MOST_READS else None
+            needless += [VariantCall(tool.name, arguments)] if arguments is not None else []
+    return needless
 
 
 def failed_then_right(executor: VariantExecutor) -> list[VariantCall]:
@@ -118,10 +117,10 @@ def failed_then_right(executor: VariantExecutor) -> list[VariantCall]:
 
 
 def _refused(executor: VariantExecutor, place: int, tool: Tool) -> list[VariantCall]:
-    """The same tool with other values, such that a rule of the tool forbids the call."""
+    """A call of the same tool with other values that one of its rules forbids."""
     with executor.session(place) as session:
-        for given in arguments_of(executor, tool, executor.random("refused"), _MOST_TRIES):
-            error = session.peek(tool.name, given).error
+        for arguments in arguments_of(executor, tool, executor.random("refused"), _MOST_TRIES):
+            error = session.peek(tool.name, arguments).error
             if error is not None and error.rule is not None:
-                return [VariantCall(tool.name, given)]
+                return [VariantCall(tool.name, arguments)]
     return []

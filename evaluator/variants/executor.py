@@ -22,15 +22,15 @@ class VariantCall(NamedTuple):
 
     tool: str
     arguments: Mapping[str, Json]
-    """Of a golden call: the arguments to give instead of its own."""
+    """The arguments; for a golden call, those that replace its own."""
     golden: int | None = None
-    """Position of the golden call that it is; None for another call."""
+    """Position of the golden call; None for another call."""
     is_malformed: bool = False
-    """Whether its arguments are written so that nobody can read them; the call is then not made."""
+    """Whether its arguments are unreadable; then the call is not executed."""
 
 
 class VariantStep(NamedTuple):
-    """A call as it was made."""
+    """An executed call with its result."""
 
     call: VariantCall
     arguments: dict[str, Json]
@@ -42,13 +42,13 @@ class VariantExecution(NamedTuple):
 
     steps: list[VariantStep]
     changes: list[RowChange]
-    """The whole difference, canonical."""
+    """The row changes of all calls, in canonical form."""
     unexecuted: list[int]
-    """Positions of golden calls that could not be made, or were refused."""
+    """Positions of golden calls that could not be executed, or that a tool refused."""
 
     @property
     def is_lawful(self) -> bool:
-        """Whether no call broke a rule that only the policy holds."""
+        """Whether no call broke a rule that only the policy states."""
         return not any(step.result.violations for step in self.steps)
 
 
@@ -61,7 +61,7 @@ class VariantExecutor:
         self.calls = [VariantCall(call.tool, {}, position) for position, call in enumerate(task.golden)]
         """The golden calls."""
         self.keys: dict[str, list[str]] = {}
-        """Reference -> keys of the rows at the start that it may name; filled when they are first needed."""
+        """Reference -> keys of the initial rows that it may name, computed at first use."""
         self._minted: frozenset[str] = frozenset()
         self.golden = self.execute(self.calls)
         """The golden calls, executed."""
@@ -84,7 +84,7 @@ class VariantExecutor:
 
     @cached_property
     def delayed_writes(self) -> list[int]:
-        """Positions of golden writes that a planted fault prevents; each is made again."""
+        """Positions of golden writes that a planted fault prevents; the golden calls repeat each."""
         golden = self.task.golden
         spoiled = sorted(spoiled_calls(golden))
         return [position for position in spoiled if self.world.compiled(golden[position].tool).tool.kind == "write"]
@@ -101,7 +101,7 @@ class VariantExecutor:
 
     @cached_property
     def requested_call(self) -> VariantCall | None:
-        """The call that would do what the user asks and must not be made; its arguments come from golden results."""
+        """The requested call that the agent must not make; its arguments come from golden results."""
         call = self.task.criteria.asked
         if call is None:
             return None
@@ -115,20 +115,19 @@ class VariantExecutor:
         return Random(f"{self.task.id} {purpose}")
 
     def execute(self, calls: Iterable[VariantCall]) -> VariantExecution:
-        """Execute calls in a fresh session. Arguments from results are bound again; golden calls that fail are
-        left out."""
+        """Execute calls in a fresh session, with arguments bound again from results and without failed golden calls."""
         with self.world.session(self.task) as session:
             steps, unexecuted = self._execute(session, calls)
             return VariantExecution(steps, canonical(session.diff(), session.minted), unexecuted)
 
     def session(self, count: int) -> ContractSession:
-        """A session in which the first `count` golden calls were made; the caller closes it."""
+        """A session after the first `count` golden calls; the caller closes it."""
         session = self.world.session(self.task)
         self._execute(session, self.calls[:count])
         return session
 
     def reaches_goal(self, changes: Sequence[RowChange]) -> bool:
-        """Whether canonical changes are an end state that the task demands."""
+        """Whether the changes, in canonical form, are an end state that the task demands."""
         demanded = [self.task.criteria.state, *self.task.criteria.any_of]
         return any(compare(state, changes, self.world.comparison).is_empty for state in demanded)
 
@@ -165,13 +164,13 @@ class VariantExecutor:
         return steps, unexecuted
 
     def _arguments(self, call: VariantCall, results: Mapping[int, CallResult]) -> dict[str, Json] | None:
-        """The arguments of a call; None where they come from a result that does not exist."""
+        """The arguments of a call; None if they come from a result that does not exist."""
         if call.golden is None:
             return dict(call.arguments)
         golden = self.task.golden[call.golden]
-        kept = {name: source for name, source in golden.grounding.items() if name not in call.arguments}
+        grounding = {name: source for name, source in golden.grounding.items() if name not in call.arguments}
         try:
-            bound = self._rebound(golden, kept, results)
+            bound = self._rebound(golden, grounding, results)
         except LookupError:
             return None
         return {**bound, **call.arguments}
@@ -179,7 +178,7 @@ class VariantExecutor:
     def _rebound(
         self, golden: GoldenCall, kept: Mapping[str, str], results: Mapping[int, CallResult]
     ) -> dict[str, Json]:
-        """An argument whose source was left out keeps its value, unless the golden execution minted that value."""
+        """Bind the arguments again. One without its source keeps its value, unless the golden execution minted it."""
         sources = {name: result_reference(source) for name, source in kept.items()}
         lost = [name for name, source in sources.items() if source is not None and source.call not in results]
         if any(golden.arguments.get(name) in self._minted for name in lost):
@@ -202,7 +201,7 @@ _UNREADABLE = CallResult.model_validate(
 def first_lawful(
     executions: Iterable[VariantExecution], is_wanted: Callable[[VariantExecution], bool]
 ) -> VariantExecution | None:
-    """The first lawful execution that is wanted; where none is lawful, the first that is wanted."""
+    """The first lawful execution that meets the condition; if none is lawful, the first that meets it."""
     fallback = None
     for execution in filter(is_wanted, executions):
         if execution.is_lawful:

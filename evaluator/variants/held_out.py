@@ -1,8 +1,8 @@
-"""The second set of variants: other operators and another seed than the set by which tasks are kept or dropped.
+"""The second set of variants: other operators and another seed than the set of the gate that drops tasks.
 
-Whether a variant reaches the goal is decided here anew, by a comparison that shares no code with the one that scores:
-rows stand side by side as texts, columns that are not compared are left out, texts that are compared loosely are
-folded, and ids that a session mints are tried in every order.
+This module decides again whether a variant reaches the goal, by a comparison that shares no code with the scoring one:
+it compares rows as texts, leaves out free columns, normalises texts that scores compare loosely, and tries minted ids
+in every order.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,9 +29,9 @@ from skillweave.world.canonical import dump
 
 SEED = "second set"
 MOST = 3
-"""Most ways of one sort that are executed in search of one that succeeds."""
+"""Most candidates of one sort to execute in search of one that succeeds."""
 MOST_ORDERS = 5_040
-"""Most orders of minted ids that are tried."""
+"""Most orders of minted ids to try."""
 Struck = Mapping[str, frozenset[str]]
 """Table -> columns whose values the task leaves open."""
 LONG_SUMMARY = "The customer described the matter at length. " * 12
@@ -40,7 +40,7 @@ LONG_SUMMARY = "The customer described the matter at length. " * 12
 class HeldOutVariant(NamedTuple):
     variant: Variant
     what: str
-    """What was changed, in words."""
+    """The change, in words."""
     differs: list[str]
     """Rows in which its end state differs from the demanded one."""
 
@@ -58,18 +58,18 @@ def held_out_random(executor: VariantExecutor, purpose: str) -> Random:
 
 
 def wrong(executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) -> Iterator[HeldOutVariant]:
-    """A failing variant: the first way to another end state in which all golden calls succeed, else the first."""
-    found: tuple[ChangedCalls, VariantExecution] | None = None
+    """A failing variant: the first candidate with another end state and no failed golden call, else the first."""
+    first: tuple[ChangedCalls, VariantExecution] | None = None
     for way in islice(ways, MOST):
         execution = executor.execute(way.calls)
         if reaches(executor, execution.changes):
             continue
-        if found is None or not execution.unexecuted:
-            found = way, execution
+        if first is None or not execution.unexecuted:
+            first = way, execution
         if not execution.unexecuted:
             break
-    if found is not None:
-        way, execution = found
+    if first is not None:
+        way, execution = first
         words = [all_facts(executor.task.criteria.communicate)]
         variant = failing(name, transcript(executor.task, execution.steps, words), {"other"})
         yield HeldOutVariant(variant, way.what, differing(executor, execution.changes))
@@ -78,12 +78,12 @@ def wrong(executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) ->
 def right(
     executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls], words: Sequence[str] = ()
 ) -> Iterator[HeldOutVariant]:
-    """A passing variant: the first way to the goal in which all golden calls succeed and no rule is broken."""
+    """A passing variant: the first candidate that reaches the goal, in which all golden calls succeed lawfully."""
     for way in islice(ways, MOST):
         execution = executor.execute(way.calls)
         if not execution.unexecuted and execution.is_lawful and reaches(executor, execution.changes):
-            said = [*words] or [all_facts(executor.task.criteria.communicate)]
-            yield HeldOutVariant(passing(name, transcript(executor.task, execution.steps, said)), way.what, [])
+            facts = [*words] or [all_facts(executor.task.criteria.communicate)]
+            yield HeldOutVariant(passing(name, transcript(executor.task, execution.steps, facts)), way.what, [])
             return
 
 
@@ -131,7 +131,7 @@ def reaches(executor: VariantExecutor, changes: Sequence[RowChange]) -> bool:
 
 
 def differing(executor: VariantExecutor, changes: Sequence[RowChange]) -> list[str]:
-    """Rows that only one side has, a line each."""
+    """Rows that only one side has, one on each line."""
     struck = _struck(executor.task.criteria.state)
     sides = [set(_texts(executor, rows, struck, {})) for rows in (executor.task.criteria.state, changes)]
     return [f"only demanded: {row}" for row in sorted(sides[0] - sides[1])] + [
@@ -150,17 +150,17 @@ def _same(executor: VariantExecutor, demanded: Sequence[RowChange], steps: Seque
 
 
 def _struck(demanded: Sequence[RowChange]) -> Struck:
-    found: dict[str, frozenset[str]] = {}
+    columns: dict[str, frozenset[str]] = {}
     for change in demanded:
         opened = {name for name, cell in (change.after or {}).items() if isinstance(cell, dict) and ANY in cell}
-        found[change.table] = found.get(change.table, frozenset()) | opened
-    return found
+        columns[change.table] = columns.get(change.table, frozenset()) | opened
+    return columns
 
 
 def _texts(
     executor: VariantExecutor, changes: Sequence[RowChange], struck: Struck, numbers: Mapping[int, int]
 ) -> Iterator[str]:
-    """A text for each change that is compared. The values before an update are left out: they follow from the world."""
+    """A text for each compared change, without the values before an update, which follow from the world."""
     for change in changes:
         after = _cells(executor, change.table, change.after or {}, struck, numbers)
         if change.op != "update" or after:

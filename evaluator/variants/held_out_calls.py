@@ -1,4 +1,4 @@
-"""Wrong calls: two values at once, another person's row, another tool, what was done undone, values exchanged."""
+"""Wrong calls: two wrong values, another person's row, another tool, an undone write, exchanged values."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -25,7 +25,7 @@ from skillweave.world.canonical import dump
 
 MOST_PLACES = 6
 MOST_CALLS = 12
-"""Most calls of one other tool that are tried."""
+"""Most calls to try of one other tool."""
 MOST_STRANGERS = 4
 
 
@@ -52,7 +52,7 @@ def changed_calls(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
 
 
 def _claimed(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """No write is made, and the facts are told."""
+    """Make no write, but tell the facts."""
     if executor.writes:
         yield ChangedCalls([call for call in executor.calls if call.golden not in executor.writes], "no write was made")
 
@@ -69,31 +69,31 @@ def _places(executor: VariantExecutor) -> list[_GoldenArgument]:
 def _two_wrong(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     random = held_out_random(executor, "two wrong")
     pairs = list(combinations(_places(executor)[:MOST_PLACES], 2))
-    for one, other in random.sample(pairs, len(pairs)):
-        values = [next(iter(_others(executor, place)), None) for place in (one, other)]
+    for first, other in random.sample(pairs, len(pairs)):
+        values = [next(iter(_others(executor, place)), None) for place in (first, other)]
         if None not in values:
-            yield _with(executor, [(one, values[0]), (other, values[1])])
+            yield _with(executor, [(first, values[0]), (other, values[1])])
 
 
 def _others(executor: VariantExecutor, place: _GoldenArgument) -> list[Json]:
     random = held_out_random(executor, f"{place.position} {place.parameter.name}")
     if place.parameter.refers_to is not None:
-        found: list[Json] = [key for key in keys_of(executor, place.parameter.refers_to, random) if key != place.value]
+        values: list[Json] = [key for key in keys_of(executor, place.parameter.refers_to, random) if key != place.value]
     else:
-        found = changed_values(executor, place.parameter, place.value, random)
-    return random.sample(found, len(found))
+        values = changed_values(executor, place.parameter, place.value, random)
+    return random.sample(values, len(values))
 
 
 def _with(executor: VariantExecutor, changes: list[tuple[_GoldenArgument, Json]]) -> ChangedCalls:
     """The golden calls with these values instead."""
-    given: dict[int, dict[str, Json]] = {}
+    replaced: dict[int, dict[str, Json]] = {}
     for place, value in changes:
-        given.setdefault(place.position, {})[place.parameter.name] = value
-    calls = [call._replace(arguments=given.get(call.golden or 0, {})) for call in executor.calls]
-    said = [
+        replaced.setdefault(place.position, {})[place.parameter.name] = value
+    calls = [call._replace(arguments=replaced.get(call.golden or 0, {})) for call in executor.calls]
+    descriptions = [
         f"{executor.calls[p.position].tool}.{p.parameter.name} is {value!r}, not {p.value!r}" for p, value in changes
     ]
-    return ChangedCalls(calls, "; ".join(said))
+    return ChangedCalls(calls, "; ".join(descriptions))
 
 
 def _strangers(executor: VariantExecutor) -> Iterator[ChangedCalls]:
@@ -115,10 +115,10 @@ def _strangers(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 def _exchanged(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     """Two arguments of the same type exchange their values, within a call or between two."""
-    for one, other in combinations(_places(executor), 2):
-        kinds = [(place.parameter.type, place.parameter.refers_to, place.parameter.enum) for place in (one, other)]
-        if kinds[0] == kinds[1] and dump(one.value) != dump(other.value):
-            yield _with(executor, [(one, other.value), (other, one.value)])
+    for first, other in combinations(_places(executor), 2):
+        kinds = [(place.parameter.type, place.parameter.refers_to, place.parameter.enum) for place in (first, other)]
+        if kinds[0] == kinds[1] and dump(first.value) != dump(other.value):
+            yield _with(executor, [(first, other.value), (other, first.value)])
 
 
 def _each_changed(executor: VariantExecutor, change: Callable[[_GoldenArgument], Json]) -> Iterator[ChangedCalls]:
@@ -175,7 +175,7 @@ _CHANGES: dict[str, Callable[[_GoldenArgument], Json]] = {
 
 
 def _looked_elsewhere(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """A look-up with another value; later calls take their rows from its result."""
+    """A read with another value; later calls take their rows from its result."""
     for position, step in enumerate(executor.golden.steps):
         tool = executor.world.blueprint.tool(step.call.tool) if executor.world.has_tool(step.call.tool) else None
         for parameter in tool.parameters if tool is not None and tool.kind == "read" else ():
@@ -191,10 +191,14 @@ def _other_tools(executor: VariantExecutor, *, instead: bool) -> Iterator[Change
     """Another write on a row that a golden write names: in its place, or after all calls."""
     for position in executor.writes:
         step = executor.golden.steps[position]
-        for tool, given in _on_same_row(executor, position):
-            call = VariantCall(tool.name, given)
-            kept = [call if one.golden == position and instead else one for one in executor.calls]
-            yield ChangedCalls(kept if instead else [*kept, call], f"{tool.name} {dump(given)} for {step.call.tool}")
+        for tool, arguments in _on_same_row(executor, position):
+            call = VariantCall(tool.name, arguments)
+            calls = [
+                call if golden_call.golden == position and instead else golden_call for golden_call in executor.calls
+            ]
+            yield ChangedCalls(
+                calls if instead else [*calls, call], f"{tool.name} {dump(arguments)} for {step.call.tool}"
+            )
 
 
 def _on_same_row(executor: VariantExecutor, position: int) -> Iterator[tuple[Tool, dict[str, Json]]]:
@@ -209,19 +213,19 @@ def _on_same_row(executor: VariantExecutor, position: int) -> Iterator[tuple[Too
             if not shared and rows:
                 continue
             random = held_out_random(executor, f"{position} {tool.name}")
-            for given in arguments_of(executor, tool, random, MOST_CALLS):
-                if session.peek(tool.name, {**given, **shared}).ok:
-                    yield tool, {**given, **shared}
+            for arguments in arguments_of(executor, tool, random, MOST_CALLS):
+                if session.peek(tool.name, {**arguments, **shared}).ok:
+                    yield tool, {**arguments, **shared}
                     break
 
 
 def _half_and_another(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     """The last of several writes is left out, and another write is made."""
     if len(executor.writes) > 1:
-        left = executor.writes[-1]
+        last = executor.writes[-1]
         for way in _other_tools(executor, instead=False):
             yield ChangedCalls(
-                [call for call in way.calls if call.golden != left], f"without the last write; {way.what}"
+                [call for call in way.calls if call.golden != last], f"without the last write; {way.what}"
             )
 
 
@@ -232,19 +236,19 @@ def _undone(executor: VariantExecutor) -> Iterator[ChangedCalls]:
         tools = [tool for tool in executor.tools if tool.kind == "write"]
         for tool in held_out_random(executor, "undo").sample(tools, len(tools)):
             random = held_out_random(executor, f"undo {tool.name}")
-            for given in arguments_of(executor, tool, random, MOST_CALLS):
+            for arguments in arguments_of(executor, tool, random, MOST_CALLS):
                 mark = session.mark()
-                went = session.call(tool.name, given).ok
+                went = session.call(tool.name, arguments).ok
                 after = {(change.table, dump(change.key)) for change in session.diff()}
                 session.forget(mark)
                 if went and before - after:
                     yield ChangedCalls(
-                        [*executor.calls, VariantCall(tool.name, given)], f"undone by {tool.name} {dump(given)}"
+                        [*executor.calls, VariantCall(tool.name, arguments)], f"undone by {tool.name} {dump(arguments)}"
                     )
 
 
 def needless_declines(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
-    """A request that can be carried out is declined: in between, first, afterwards, or by a transfer."""
+    """Decline a request that is possible: between the calls, before or after them, or by a transfer."""
     if not executor.world.blueprint.rules:
         return
     rule, words = (

@@ -23,7 +23,7 @@ from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
 
 MOST_TRIES = 12
-"""Most calls of one read that are tried."""
+"""Most calls to try of one read."""
 MOST_ORDERS = 3
 
 
@@ -41,16 +41,18 @@ def _reads_between(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     """A needless read before every call after the sign-in."""
     start = min(int(executor.task.login == "conversation"), len(executor.calls))
     reads = [tool for tool in executor.tools if tool.kind == "read"]
-    found: list[VariantCall] = []
+    between: list[VariantCall] = []
     with executor.session(start) as session:
         for tool in held_out_random(executor, "reads").sample(reads, len(reads)):
             tried = arguments_of(executor, tool, held_out_random(executor, tool.name), MOST_TRIES)
-            found += [VariantCall(tool.name, given) for given in tried if session.peek(tool.name, given).ok][:1]
-    if found:
+            between += [
+                VariantCall(tool.name, arguments) for arguments in tried if session.peek(tool.name, arguments).ok
+            ][:1]
+    if between:
         calls = [*executor.calls[:start]]
         for place, call in enumerate(executor.calls[start:]):
-            calls += [found[place % len(found)], call]
-        yield ChangedCalls([*calls, found[0]], f"{', '.join(call.tool for call in found)} in between")
+            calls += [between[place % len(between)], call]
+        yield ChangedCalls([*calls, between[0]], f"{', '.join(call.tool for call in between)} in between")
 
 
 def _reads_twice(executor: VariantExecutor) -> Iterator[ChangedCalls]:
@@ -63,7 +65,7 @@ def _reads_twice(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 
 def _permuted(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """The calls in random orders in which each follows the calls that it takes arguments from."""
+    """The calls in random orders; each comes after the calls from which it takes arguments."""
     random, start = held_out_random(executor, "orders"), int(executor.task.login == "conversation")
     for _ in range(MOST_ORDERS):
         left, order = list(range(start, len(executor.calls))), [*range(start)]
@@ -79,9 +81,11 @@ def _permuted(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 def _as_decimals(executor: VariantExecutor) -> Iterator[ChangedCalls]:
     """`5.0` instead of `5`."""
-    given = {place: _decimals(step.arguments) for place, step in enumerate(executor.golden.steps)}
-    if any(given.values()):
-        yield ChangedCalls([call._replace(arguments=given[call.golden or 0]) for call in executor.calls], "5.0 for 5")
+    arguments = {place: _decimals(step.arguments) for place, step in enumerate(executor.golden.steps)}
+    if any(arguments.values()):
+        yield ChangedCalls(
+            [call._replace(arguments=arguments[call.golden or 0]) for call in executor.calls], "5.0 for 5"
+        )
 
 
 def _decimals(arguments: dict[str, Json]) -> dict[str, Json]:
@@ -93,7 +97,7 @@ def _decimals(arguments: dict[str, Json]) -> dict[str, Json]:
 
 
 def _in_vain(executor: VariantExecutor) -> Iterator[ChangedCalls]:
-    """Every write immediately once more; it passes where the tool refuses it or it changes nothing."""
+    """Each write twice in a row; the variant passes if the tool refuses the second or it changes nothing."""
     calls: list[VariantCall] = []
     for call, step in zip(executor.calls, executor.golden.steps, strict=True):
         calls += [call, VariantCall(call.tool, step.arguments)] if call.golden in executor.writes else [call]
@@ -103,8 +107,8 @@ def _in_vain(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 def _other_json(executor: VariantExecutor) -> VariantConversation:
     """The golden conversation, with arguments as differently formatted JSON."""
-    held = transcript(executor.task, executor.golden.steps, [all_facts(executor.task.criteria.communicate)])
-    return VariantConversation([_rewritten(message) for message in held.messages], held.turns)
+    golden = transcript(executor.task, executor.golden.steps, [all_facts(executor.task.criteria.communicate)])
+    return VariantConversation([_rewritten(message) for message in golden.messages], golden.turns)
 
 
 def _rewritten(message: Message) -> Message:
@@ -112,15 +116,15 @@ def _rewritten(message: Message) -> Message:
         return message
     calls = []
     for call in message.tool_calls:
-        given = call.function.arguments
-        held = json.loads(given) if isinstance(given, str) else given
-        text = json.dumps(dict(reversed(held.items())), indent=3, ensure_ascii=True)
+        written = call.function.arguments
+        arguments = json.loads(written) if isinstance(written, str) else written
+        text = json.dumps(dict(reversed(arguments.items())), indent=3, ensure_ascii=True)
         calls.append(call.model_copy(update={"function": call.function.model_copy(update={"arguments": f" {text}\n"})}))
     return message.model_copy(update={"tool_calls": calls})
 
 
 def other_forms_of_facts(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
-    """The variants that apply to the task; of several facts one is told wrongly."""
+    """The variants that apply to the task, with at most one wrong fact each."""
     facts = executor.task.criteria.communicate
     if not facts:
         return
@@ -130,8 +134,8 @@ def other_forms_of_facts(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     for fact in facts:
         rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
         for name, text in _wrongly(executor, fact):
-            held = transcript(executor.task, executor.golden.steps, [*rest, fact_sentence(fact, text)])
-            variant = failing(name, held, {"told_wrong", "did_not_tell"})
+            golden = transcript(executor.task, executor.golden.steps, [*rest, fact_sentence(fact, text)])
+            variant = failing(name, golden, {"told_wrong", "did_not_tell"})
             yield HeldOutVariant(variant, f"{fact.values[0]!r} told as: {text}", [])
 
 
@@ -200,9 +204,9 @@ def _sibling(executor: VariantExecutor, fact: FactToTell) -> str | None:
         rows = result.value if isinstance(result.value, list) else [result.value]
         for row in rows:
             if isinstance(row, dict) and fact.values[0] in row.values():
-                found = [value_in_words(fact, value) for name, value in row.items() if _is_like(fact, name, value)]
-                # Two moments of one day are the same where a day is asked for.
-                other = [words for words in found if words != value_in_words(fact, fact.values[0])]
+                values = [value_in_words(fact, value) for name, value in row.items() if _is_like(fact, name, value)]
+                # If the fact is a day, two times of one day are equal.
+                other = [words for words in values if words != value_in_words(fact, fact.values[0])]
                 if other:
                     return other[0]
     return None

@@ -1,4 +1,4 @@
-"""Variants that all fail: wrong, missing and additional calls, work not done, and facts told wrongly or not at all."""
+"""Variants that all fail: wrong, missing or additional calls, unfinished work, and wrong or untold facts."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
@@ -31,7 +31,7 @@ from skillweave.world.session import ContractSession
 
 Sort = Literal["extra_write", "undone", "broken_rule"]
 _MOST_TRIES = 16
-"""Most calls of one tool that are tried."""
+"""Most calls to try of one tool."""
 _ROUNDS = 8
 """Number of equal calls in a loop."""
 _WORDS = "Thank you for getting in touch. I hope that this helps you."
@@ -39,7 +39,7 @@ _NO = "I am sorry, but a rule does not allow that."
 _HAND_OVER = {"reason": "user_request", "summary": "The customer needs help."}
 _DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined"})
 _MOST_BESIDE = 2
-"""Most rivals that may be told beside the value."""
+"""Most rival values to tell together with the right value."""
 _UNTOLD: frozenset[FailureClass] = frozenset({"did_not_tell"})
 _WRONG: frozenset[FailureClass] = frozenset({"told_wrong"})
 
@@ -64,16 +64,16 @@ def _left_out(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _demanded_left_out(executor: VariantExecutor) -> Iterator[Variant]:
-    """What was done for the sake of bridge rules is left out, with the reads that only this needs; the calls that the
-    tools then refuse are tried."""
-    left = {place for place, call in enumerate(executor.task.golden) if call.demanded_by is not None}
-    if not left:
+    """Leave out the calls that bridge rules demand, with the reads that only these need. Calls that a tool then refuses
+    stay in the conversation."""
+    omitted = {place for place, call in enumerate(executor.task.golden) if call.demanded_by is not None}
+    if not omitted:
         return
     for place in reversed(range(len(executor.calls))):
         users = {user for user in range(place + 1, len(executor.calls)) if place in executor.takes_from(user)}
-        if users and users <= left and place not in executor.writes:
-            left.add(place)
-    calls = _without(executor, left)
+        if users and users <= omitted and place not in executor.writes:
+            omitted.add(place)
+    calls = _without(executor, omitted)
     refused = executor.execute(calls).unexecuted
     tried = [VariantCall(call.tool, executor.task.golden[call.golden or 0].arguments) for call in calls]
     execution = executor.execute(
@@ -84,7 +84,7 @@ def _demanded_left_out(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _half_batches(executor: VariantExecutor) -> Iterator[Variant]:
-    """The later half of several writes of one tool is left out."""
+    """Leave out the later half of several writes of one tool."""
     by_tool: dict[str, list[int]] = {}
     for place in executor.writes:
         by_tool.setdefault(executor.task.golden[place].tool, []).append(place)
@@ -95,7 +95,7 @@ def _half_batches(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _swapped(executor: VariantExecutor) -> Iterator[Variant]:
-    """Writes in another order, if that leads to another state or breaks a rule that only the policy holds."""
+    """Writes in another order, if that leads to another state or breaks a rule that only the policy states."""
     for calls in reorderings(executor):
         execution = executor.execute(calls)
         is_against_policy = not execution.is_lawful and "policy" in executor.task.criteria.reward_basis
@@ -128,29 +128,29 @@ def _deletes(executor: VariantExecutor, place: int) -> bool:
 def _failing(
     executor: VariantExecutor, name: str, execution: VariantExecution, classes: Iterable[FailureClass]
 ) -> Variant:
-    """A failing variant. A broken rule is accepted as its failure class too."""
+    """A failing variant. If it breaks a rule, its failure class may be that too."""
     broken: set[FailureClass] = set() if execution.is_lawful else {"policy_violation"}
     words = [all_facts(executor.task.criteria.communicate)]
     return failing(name, transcript(executor.task, execution.steps, words), {*classes, *broken})
 
 
 def further_writes(executor: VariantExecutor, sorts: Sequence[Sort]) -> Iterator[Variant]:
-    """One additional write of each sort, after the golden calls. If there is no plain extra write, one that undoes
-    a golden change counts as one."""
-    found = found_writes(executor, sorts)
-    if "undone" in found:
-        found.setdefault("extra_write", found["undone"])
+    """One additional write of each sort, after the golden calls. If there is no plain extra write, one that undoes a
+    golden change takes its place."""
+    writes = found_writes(executor, sorts)
+    if "undone" in writes:
+        writes.setdefault("extra_write", writes["undone"])
     for sort in sorts:
-        if sort in found:
-            execution = executor.execute([*executor.calls, found[sort]])
+        if sort in writes:
+            execution = executor.execute([*executor.calls, writes[sort]])
             words = [all_facts(executor.task.criteria.communicate)]
             yield failing(sort, transcript(executor.task, execution.steps, words), _classes(executor, sort))
 
 
 def found_writes(executor: VariantExecutor, sorts: Collection[Sort]) -> dict[Sort, VariantCall]:
-    """Writes that can be made after the golden calls and lead elsewhere: the first of each of these sorts, tools taking
-    turns in a drawn order."""
-    found: dict[Sort, VariantCall] = {}
+    """Writes after the golden calls that lead to another end state: the first of each of these sorts. The tools take
+    turns in a random order."""
+    by_sort: dict[Sort, VariantCall] = {}
     writes = [tool for tool in executor.tools if tool.kind == "write"]
     with executor.session(len(executor.world_calls)) as session:
         before = session.diff()
@@ -158,12 +158,12 @@ def found_writes(executor: VariantExecutor, sorts: Collection[Sort]) -> dict[Sor
         for tool in executor.random("further writes").sample(writes, len(writes)):
             sought = {sort for sort in sorts if _is_possible(sort, tool, touched)}
             for call in _calls(executor, tool):
-                if sought <= found.keys():
+                if sought <= by_sort.keys():
                     break
                 sort = _sort_of(executor, session, call, before, touched)
                 if sort is not None:
-                    found.setdefault(sort, call)
-    return found
+                    by_sort.setdefault(sort, call)
+    return by_sort
 
 
 def _is_possible(sort: Sort, tool: Tool, touched: Collection[str]) -> bool:
@@ -174,7 +174,7 @@ def _is_possible(sort: Sort, tool: Tool, touched: Collection[str]) -> bool:
 
 
 def _classes(executor: VariantExecutor, sort: Sort) -> set[FailureClass]:
-    """The failure classes of a sort; a broken rule is an extra write where the policy does not count."""
+    """The failure classes of a sort; a broken rule is an extra write if the reward does not count the policy check."""
     if sort != "broken_rule":
         return {"extra_write"}
     return (
@@ -184,13 +184,13 @@ def _classes(executor: VariantExecutor, sort: Sort) -> set[FailureClass]:
 
 def _calls(executor: VariantExecutor, tool: Tool) -> Iterator[VariantCall]:
     random = executor.random(f"further {tool.name}")
-    return (VariantCall(tool.name, given) for given in arguments_of(executor, tool, random, _MOST_TRIES))
+    return (VariantCall(tool.name, arguments) for arguments in arguments_of(executor, tool, random, _MOST_TRIES))
 
 
 def _sort_of(
     executor: VariantExecutor, session: ContractSession, call: VariantCall, before: list[RowChange], touched: set[str]
 ) -> Sort | None:
-    """The sort of a write made now and rolled back; None where it fails or reaches the goal."""
+    """The sort of a write, which is executed and rolled back; None if it fails or reaches the goal."""
     mark = session.mark()
     try:
         result = session.call(call.tool, call.arguments)
@@ -230,20 +230,20 @@ def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
-    """A request that can be carried out is declined: instead of the work, beside it, and by every rule."""
+    """Decline a request that is possible: instead of the work, in addition to it, and by every rule."""
     rules = executor.world.blueprint.rules
     if not rules:
         return
     missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
-    one, every = decline_calls(rules[:1]), decline_calls(rules)
+    first, every = decline_calls(rules[:1]), decline_calls(rules)
     words = all_facts(executor.task.criteria.communicate)
-    for name, calls, said, classes in [
-        ("declined", one, _NO, _DECLINED | missing),
-        ("declined_and_done", [*executor.calls, *one], words, _DECLINED),
+    for name, calls, utterances, classes in [
+        ("declined", first, _NO, _DECLINED | missing),
+        ("declined_and_done", [*executor.calls, *first], words, _DECLINED),
         ("declined_by_every_rule", every, _NO, _DECLINED | missing),
         ("declined_by_every_rule", [*every, *executor.calls], words, _DECLINED),
     ]:
-        yield failing(name, transcript(executor.task, executor.execute(calls).steps, [said]), classes)
+        yield failing(name, transcript(executor.task, executor.execute(calls).steps, [utterances]), classes)
 
 
 def decline_calls(rules: list[str]) -> list[VariantCall]:
@@ -257,7 +257,7 @@ def _open(executor: VariantExecutor, execution: VariantExecution) -> VariantConv
 
 
 def _unreadable(executor: VariantExecutor) -> Variant:
-    """Every write is made with unreadable arguments."""
+    """Make every write with unreadable arguments."""
     writes = {*executor.writes, *executor.delayed_writes}
     calls = [
         call._replace(golden=None, is_malformed=True) if call.golden in writes else call for call in executor.calls
@@ -268,7 +268,7 @@ def _unreadable(executor: VariantExecutor) -> Variant:
 
 
 def untold(executor: VariantExecutor) -> Iterator[Variant]:
-    """The facts are not told to the user, or before anybody could know them."""
+    """Do not tell the user the facts, or tell them before anybody could know them."""
     facts, steps = executor.task.criteria.communicate, executor.golden.steps
     if not facts:
         return
@@ -291,7 +291,7 @@ def untold(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def told_wrongly(executor: VariantExecutor) -> Iterator[Variant]:
-    """A wrong value is told; of several facts one at a time."""
+    """Tell a wrong value, for one fact at a time."""
     facts = executor.task.criteria.communicate
     for fact in facts:
         rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
