@@ -1,4 +1,4 @@
-"""What runs: contracts, sessions on them, and how two states of a world differ.
+"""Execution of contracts: worlds, their sessions, and differences between two states.
 
-One interpreter executes contracts, so gates, rollouts and scores share one meaning.
+One interpreter executes contracts, so gates, rollouts and scores agree on their meaning.
 """

@@ -1,6 +1,6 @@
-"""Arguments of a call: checked against the tool's parameters and brought to the form that SQL binds.
+"""Arguments of a call: check them against the tool's parameters and convert them to the form that SQL binds.
 
-Nothing is coerced except integer to number. Dates and datetimes in other ISO forms become `YYYY-MM-DD[ HH:MM:SS]` UTC.
+The only coercion is integer to number. Dates and datetimes in other ISO forms become `YYYY-MM-DD[ HH:MM:SS]` UTC.
 """
 
 import json
@@ -22,25 +22,25 @@ _DATETIME_FORM = re.compile(rf"{_DATE}(?:[T ]{_TIME}(?:Z|[+-]\d\d:?\d\d)?)?", re
 _INTEGERS = 2**63
 """Integers fit in 64 bits with their sign."""
 _MAX_DEPTH = 32
-"""Levels of nested arrays and objects."""
+"""Most levels of nested arrays and objects."""
 
 
 class ArgumentError(Exception):
-    """An argument that the tool does not take; the message is for the agent."""
+    """An argument does not fit the tool; the message is for the agent."""
 
 
 def bind(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, BoundValue]:
-    """Check arguments and bring them to the form that SQL binds.
+    """Check arguments and convert them to the form that SQL binds.
 
     Args:
         tool: The tool.
-        arguments: Values by parameter, as they were given.
+        arguments: Values by parameter, as the caller gave them.
 
     Returns:
         Every parameter of the tool by name; None for one that is left out or null.
 
     Raises:
-        ArgumentError: The first argument that does not fit.
+        ArgumentError: An argument does not fit; the message names the first one.
     """
     known = {parameter.name for parameter in tool.parameters}
     for name in sorted(set(arguments) - known):
@@ -50,14 +50,14 @@ def bind(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, BoundValue]:
 
 
 def by_name(given: object) -> dict[str, Json]:
-    """What was given as arguments, as a dict. Raises ArgumentError if it is no mapping with text keys."""
+    """The given arguments as a dict. Raises ArgumentError if they are no mapping with text keys."""
     if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
         raise ArgumentError("the arguments must be an object of values by name")
     return dict(given)
 
 
 def is_clock(now: object) -> bool:
-    """Whether it is a time of the form `YYYY-MM-DD HH:MM:SS`, the only one of session clocks."""
+    """Whether it is a time of the form `YYYY-MM-DD HH:MM:SS`, which session clocks must have."""
     try:
         return isinstance(now, str) and len(now) == 19 and datetime.fromisoformat(now).isoformat(" ") == now
     except ValueError:
@@ -80,7 +80,7 @@ def bind_argument(parameter: Parameter, value: Json) -> BoundValue:
 
 
 class _UnfitError(Exception):
-    """A value that does not fit its type; the message goes on after the argument's name."""
+    """A value does not fit its type; the message continues after the argument's name."""
 
 
 def _text(value: Json, kind: str = "string") -> str:

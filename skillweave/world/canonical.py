@@ -1,4 +1,4 @@
-"""Ids that a session mints, and row changes in a form in which two sessions with different ids compare equal."""
+"""Ids that a session mints, and canonical row changes, in which sessions with different ids compare equal."""
 
 import json
 import re
@@ -18,12 +18,12 @@ from skillweave.world.sql import parse
 _NEW = re.compile(r"new_id(?:_(?P<rank>[2-9]|[1-9]\d))?")
 _NUMBER = re.compile(r"\d+$")
 DIGITS = 4
-"""Digits of a number, at least."""
+"""Least number of digits."""
 
 
 @dataclass(frozen=True)
 class IdCounter:
-    """How far a session has counted."""
+    """The id counter of a session."""
 
     last: int
     """The number of the last id, or the largest number in the data."""
@@ -31,12 +31,12 @@ class IdCounter:
     """Digits of each number; shorter ones get leading zeros."""
 
     def mint(self, prefixes: tuple[str, ...]) -> "tuple[list[str], IdCounter]":
-        """Mint one id for each prefix, in order; returns them and the counter behind them."""
+        """Mint one id for each prefix, in order. Returns the ids and the counter after them."""
         minted = [f"{prefix}-{self.last + rank:0{self.digits}d}" for rank, prefix in enumerate(prefixes, start=1)]
         return minted, IdCounter(self.last + len(prefixes), self.digits)
 
     def behind(self, keys: Iterable[object]) -> "IdCounter":
-        """The counter moved behind these keys as well."""
+        """The counter advanced past these keys."""
         last, digits = self.last, self.digits
         for key in keys:
             number = _NUMBER.search(str(key))
@@ -62,7 +62,7 @@ def is_new(binding: str) -> bool:
 
 
 def counter_of(connection: sqlite3.Connection, blueprint: Blueprint) -> IdCounter:
-    """The counter behind every key in the database."""
+    """The counter past every key in the database."""
     counter = IdCounter(0)
     for entity in blueprint.tables:
         counter = counter.behind(key for (key,) in connection.execute(f"SELECT {entity.key} FROM {entity.table}"))
@@ -73,10 +73,10 @@ def minted_by(tool: Tool, blueprint: Blueprint) -> dict[str, Entity]:
     """The `new_id` bindings of a tool's statements.
 
     Returns:
-        Binding -> the entity whose inserted row has it as its key, in counting order.
+        Binding -> the entity of the inserted row that has it as its key, in counting order.
 
     Raises:
-        WorldError: A binding is the key of no inserted row, or the numbering has a gap.
+        WorldError: No inserted row has a binding as its key, or the numbering has a gap.
     """
     entities = {entity.table: entity for entity in blueprint.tables}
     keyed: dict[str, Entity] = {}
@@ -106,20 +106,20 @@ def _rank(binding: str) -> int:
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 _BRANCHES = 4
-"""How many ids that look alike, and are not interchangeable, the search tries as the first."""
+"""Most ids that look alike but are not interchangeable for the search to try first."""
 
 Ranks = dict[str, int]
 """Minted id -> its number so far. Ids that still look alike have the same number."""
 
 Rename = Callable[[str], str]
-"""From an id to what is written in its place."""
+"""From an id to its replacement."""
 
 
 def canonical(changes: Sequence[RowChange], minted: Collection[str]) -> list[RowChange]:
     """Rename the minted ids in row changes.
 
     Args:
-        changes: Row changes of a session, with the ids as they are.
+        changes: Row changes of a session, with the ids that it minted.
         minted: All ids that the session minted.
 
     Returns:
@@ -145,7 +145,7 @@ class _Ids:
         choices = "|".join(re.escape(id) for id in sorted(frozenset(minted), key=lambda id: (-len(id), id)))
         self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{choices})(?![A-Za-z0-9])") if choices else None
         self._by_text: dict[str, list[str]] = {}
-        """Text -> the ids in it: each text is searched once."""
+        """Text -> the ids in it, so that each text is searched once."""
 
     def used_in(self, change: RowChange) -> list[str]:
         """The ids in a row change, repeats included."""
@@ -161,7 +161,7 @@ class _Ids:
         return ids
 
     def seen(self, change: RowChange, ranks: Ranks, focus: str) -> str:
-        """How a change looks from one id: that id is a star, the others are their ranks."""
+        """A change as seen from one id: a star replaces that id, ranks replace the others."""
 
         def rename(id: str) -> str:
             return "*" if id == focus else str(ranks[id])
@@ -172,13 +172,13 @@ class _Ids:
         return None if cells is None else {name: self._replaced_in(cell, rename) for name, cell in cells.items()}
 
     def _replaced_in(self, cell: Json, rename: Rename) -> Json:
-        """The cell; a list of its new text if it contains ids."""
+        """The cell, or a list with its new text if it contains ids."""
         if self._pattern is None or not isinstance(cell, str) or not self._used(cell):
             return cell
         return [self._pattern.sub(lambda match: "{" + rename(match.group()) + "}", cell)]
 
     def numbered(self, changes: Sequence[RowChange], numbers: Ranks) -> list[RowChange]:
-        """The changes with each id replaced by its number; `numbers` has a number of its own for each."""
+        """The changes with each id replaced by its number; the numbers are all different."""
 
         def rename(id: str) -> str:
             return str(numbers[id])
@@ -213,7 +213,7 @@ def _parts(change: RowChange) -> tuple[Cells | None, ...]:
 
 
 def _refined(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
-    """Ranks told apart as far as the rows tell the ids apart (colour refinement)."""
+    """Ranks refined as far as the rows distinguish the ids (colour refinement)."""
     classes = len(set(ranks.values()))
     if classes == len(ranks):
         return ranks
@@ -240,7 +240,7 @@ def _by_id(changes: Sequence[RowChange], ids: _Ids) -> dict[str, list[RowChange]
 
 
 def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
-    """Numbers from 1, a different one for each id. Ids that look alike are told apart by trial."""
+    """Numbers from 1, a different one for each id. A search orders the ids that look alike."""
     by_rank: dict[int, list[str]] = {}
     for id, rank in ranks.items():
         by_rank.setdefault(rank, []).append(id)
@@ -251,7 +251,7 @@ def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     rows = _by_id(changes, ids)
     unique = {id: position for position, id in enumerate(ranks)}
     others = [other for other in tied[1:] if not _are_interchangeable(rows, ids, unique, tied[0], other)]
-    # If the first can swap with each of the others, all can swap with each other, and any order of them will do.
+    # If the first can swap with each of the others, all can swap with each other, and any order gives the same result.
     orders = [[first, *(id for id in tied if id != first)] for first in [tied[0], *others][:_BRANCHES]]
     trials = []
     for order in orders:
@@ -267,8 +267,10 @@ def _are_interchangeable(
 ) -> bool:
     """Whether the changes stay the same when two ids swap. Only changes that contain one of them can differ."""
     swapped = {**unique, first: unique[second], second: unique[first]}
-    held = [*rows[first], *(row for row in rows[second] if first not in ids.used_in(row))]
-    return sorted(ids.seen(row, unique, "") for row in held) == sorted(ids.seen(row, swapped, "") for row in held)
+    rows_with_either = [*rows[first], *(row for row in rows[second] if first not in ids.used_in(row))]
+    return sorted(ids.seen(row, unique, "") for row in rows_with_either) == sorted(
+        ids.seen(row, swapped, "") for row in rows_with_either
+    )
 
 
 def _sorted(changes: Sequence[RowChange]) -> list[RowChange]:

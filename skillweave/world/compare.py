@@ -1,6 +1,6 @@
-"""Compares two lists of row changes: those that are expected with those that happened.
+"""Compares two lists of row changes: the expected ones with those that happened.
 
-Numbers of `{"$new": n}` are paired by matching rows, so the two sides may number differently. `{"$any": true}` and
+Matching rows pair the numbers of `{"$new": n}`, so the two sides may number differently. `{"$any": true}` and
 `free` columns are not compared; `normalised` columns are compared without case, space and punctuation.
 """
 
@@ -13,10 +13,10 @@ from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json
 
 ComparisonLookup = Callable[[str, str], ColumnComparison]
-"""From table and column to how the column is compared."""
+"""From table and column to the way to compare the column."""
 
 MAX_TRIES = 20_000
-"""Pairs of rows to try; after these the best pairing so far counts."""
+"""Most pairs of rows to try; after these the best pairing so far counts."""
 
 _IGNORED = re.compile(r"[\W_]+")
 
@@ -27,7 +27,7 @@ class RowChangeDifference(NamedTuple):
     missing: list[RowChange]
     """Expected changes that did not happen."""
     unexpected: list[RowChange]
-    """Changes that happened and are not expected."""
+    """Changes that happened but are not expected."""
 
     @property
     def is_empty(self) -> bool:
@@ -46,7 +46,7 @@ def compare(
         comparison: How columns are compared.
 
     Returns:
-        What is left over on either side. An update whose values are all `{"$any": true}` need not happen.
+        The unpaired changes of either side. An update whose values are all `{"$any": true}` need not happen.
     """
     search = _Search(expected, actual, comparison)
     search.pair(0, {}, {}, {})
@@ -78,13 +78,13 @@ class _Search:
         """Pair the rows from `depth` on, by backtracking.
 
         Args:
-            depth: How many rows have been considered.
+            depth: How many expected rows are decided.
             chosen: Place of an expected row -> place of the actual row that it is paired with.
             there: Number on the expected side -> number on the actual side.
             back: The reverse.
 
         Returns:
-            True once no pairing can be better.
+            True if no pairing can be better.
         """
         if len(chosen) > len(self.best):
             self.best = dict(chosen)
@@ -102,7 +102,7 @@ class _Search:
         return self.pair(depth + 1, chosen, there, back)
 
     def _options_of(self, row: RowChange, actual: Sequence[RowChange]) -> dict[int, list[tuple[int, int]]]:
-        """Places of the actual rows that match this one, each with the numbers to pair for that."""
+        """Places of the actual rows that match this one, each with the numbers to pair."""
         pairs = {
             place: self._numbers_between(row, other)
             for place, other in enumerate(actual)
@@ -149,7 +149,7 @@ def _numbers_of(left: Json, right: Json, how: ColumnComparison) -> list[tuple[in
 
 
 def _is_plainly_same(left: Json, right: Json) -> bool:
-    """Whether two cells are equal in any comparison, and hold no number to pair."""
+    """Whether two cells are equal in any comparison and contain no number to pair."""
     return type(left) is type(right) and left == right and not isinstance(left, dict)
 
 
@@ -172,7 +172,7 @@ def _new_numbers(left: Mapping[str, Json], right: Mapping[str, Json]) -> list[tu
 def _paired(
     pairs: list[tuple[int, int]], there: dict[int, int], back: dict[int, int]
 ) -> tuple[dict[int, int], dict[int, int]] | None:
-    """Both directions of the pairing with these pairs added; None if a pair contradicts it."""
+    """Both directions of the pairing with these pairs added; None if a pair contradicts the pairing."""
     if not pairs:
         return there, back
     there, back = dict(there), dict(back)
@@ -187,5 +187,5 @@ def _is_any(cell: Json) -> bool:
 
 
 def _is_optional(row: RowChange) -> bool:
-    """Whether a change need not happen: an update of which no value is compared."""
+    """Whether a change need not happen, because it is an update without a compared value."""
     return row.op == "update" and bool(row.after) and all(map(_is_any, (row.after or {}).values()))

@@ -1,6 +1,7 @@
-"""The database of a world: made from its blueprint, filled, saved to the same bytes for the same rows, and checked.
+"""The database of a world: create it from a blueprint, fill it, save it, and load it with checks.
 
-A database file from elsewhere is never opened in place: its rows are copied into tables that this module made. A fused
+The same rows give the same bytes. This module never opens a foreign database file in place: it copies the rows into its
+own tables. A fused
 world has a view for each member's persons, with the member's own columns and the shared ones. Views belong to a
 connection and never to a file. An update through a view changes both tables.
 """
@@ -29,7 +30,7 @@ SQL_TYPES: dict[AttributeType, str] = {
 }
 
 _MAGIC = b"SQLite format 3\0"
-"""How every SQLite file begins."""
+"""The first bytes of every SQLite file."""
 
 
 def connect() -> sqlite3.Connection:
@@ -53,7 +54,7 @@ def create(blueprint: Blueprint) -> sqlite3.Connection:
 
 
 def _table_sql(entity: Entity, tables: Mapping[str, str]) -> str:
-    """The CREATE TABLE statement. Rows lie in the order of their keys, whatever the order they came in."""
+    """The CREATE TABLE statement. SQLite stores the rows in the order of their keys."""
     columns = [_column(attribute, attribute.name == entity.key, tables) for attribute in entity.attributes]
     return f"CREATE TABLE {entity.table} (\n  " + ",\n  ".join(columns) + "\n) STRICT, WITHOUT ROWID"
 
@@ -73,7 +74,7 @@ def _column(attribute: Attribute, is_key: bool, tables: Mapping[str, str]) -> st
     if attribute.type == "boolean":
         parts.append(f"CHECK ({name} IN (0, 1))")
     if attribute.type in ("date", "datetime"):
-        # Only with a modifier does SQLite bring 30 February to 1 March, and so refuse it here.
+        # SQLite turns 30 February into 1 March only with a modifier; without one this check would accept it.
         parts.append(f"CHECK ({name} IS {attribute.type}({name}, '+0 days'))")
     if attribute.references is not None:
         target, _, column = attribute.references.partition(".")
@@ -87,7 +88,7 @@ def insert(connection: sqlite3.Connection, entity: Entity, rows: Iterable[Mappin
     Args:
         connection: The database.
         entity: The entity.
-        rows: Column -> value. A column that a row leaves out is NULL.
+        rows: Column -> value. Missing columns are NULL.
 
     Raises:
         sqlite3.IntegrityError: A row breaks a constraint.
@@ -123,7 +124,7 @@ def digest(connection: sqlite3.Connection, blueprint: Blueprint) -> str:
 
 
 def to_bytes(connection: sqlite3.Connection, blueprint: Blueprint) -> bytes:
-    """The database as a file's content: the same rows give the same bytes, whatever happened before."""
+    """The database as a file's content. The same rows give the same bytes."""
     fresh = create(blueprint)
     try:
         fresh.execute("BEGIN")
@@ -145,7 +146,7 @@ def save(connection: sqlite3.Connection, blueprint: Blueprint, path: Path) -> No
         path: The file. The same rows give the same bytes.
 
     Raises:
-        OSError: The system refuses.
+        OSError: The file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -154,7 +155,7 @@ def save(connection: sqlite3.Connection, blueprint: Blueprint, path: Path) -> No
 
 
 def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:
-    """Copy the rows of a database file into tables of our own.
+    """Copy the rows of a database file into new tables.
 
     Args:
         source: The file, or its content.
@@ -175,7 +176,7 @@ def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:
         raise ArtifactError(f"database {label} is no SQLite database")
     foreign = connect()
     try:
-        # A file in write-ahead mode says so in its header, and cannot be opened in memory.
+        # The header of a file in write-ahead mode prevents opening it in memory.
         foreign.deserialize(content[:18] + b"\1\1" + content[20:])
         foreign.execute("PRAGMA cell_size_check = ON")
         _refuse_foreign(foreign, blueprint, label)
@@ -224,7 +225,7 @@ def _check_cell(value: object, where: str) -> None:
 
 
 def create_views(connection: sqlite3.Connection, blueprint: Blueprint) -> None:
-    """Create the views of a fused blueprint; a blueprint of one domain has none."""
+    """Create the views of a fused blueprint. A blueprint of one domain has none."""
     if not blueprint.views:
         return
     connection.execute(f"CREATE TEMP TABLE {VIEWED_TABLE} (updated INTEGER)")

@@ -1,8 +1,8 @@
-"""A dataset: the outputs folder of a run, for Python. It gives tasks by id, and worlds ready to open sessions of.
+"""A dataset: the outputs folder of a run, for Python. It gives tasks by id, and worlds that open sessions.
 
-Files are read when something asks for them, and nothing in them is trusted: they are parsed into types, their paths
-stay in the folder, their databases hold plain tables, and a task's state must be the one that the task was proven on.
-A fused world's contract is whole only with the bridge rules that stand beside its policy.
+The dataset reads files at first use and trusts nothing in them: it parses them into types, their paths stay in the
+folder, their databases hold plain tables, and a task's state must be the one on which the task was proven. A fused
+world's contract is complete only with its bridge rules, which are in a file next to its policy.
 """
 
 import sqlite3
@@ -28,7 +28,7 @@ R = TypeVar("R", bound=Record)
 
 BLUEPRINTS = "blueprints.json"
 _MAX_LISTED = 5
-"""Names that an error lists."""
+"""Most names that an error lists."""
 QUERIES = "queries"
 PARTS = (QUERIES, "database", "policies", "tool_lists")
 """Folders of a dataset that a trajectory depends on, in addition to the blueprints."""
@@ -58,7 +58,7 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of the files that trajectories depend on, as they are when this is first read."""
+        """sha256 of the files that trajectories depend on, computed at first use."""
         root = self.store.root
         paths = [root / BLUEPRINTS, *(path for part in PARTS for path in _files(root / part))]
         return digest_json({str(path.relative_to(root)): digest_file(path) for path in paths if path.is_file()})
@@ -110,7 +110,7 @@ class Dataset:
         return self._worlds[name]
 
     def _now(self, name: str) -> str:
-        """The clock of sessions that are opened without a task: the run's."""
+        """The clock of sessions without a task: that of the run."""
         path = "manifest.json"
         manifest = parsed_json(path, self.store.read(path)) if self.store.exists(path) else {}
         prints = manifest.get("fingerprints") if isinstance(manifest, dict) else None
@@ -136,10 +136,10 @@ class Dataset:
 
 
 class Tasks(Mapping[str, Task]):
-    """Tasks by id. An id begins with its world's name, which says where to look. Each access parses the task anew."""
+    """Tasks by id. An id begins with the name of its world, whose file holds the task. Each access parses the task."""
 
     def __init__(self, store: Store) -> None:
-        """Index the tasks of a store; files are read at the first access."""
+        """Index the tasks of a store. It reads files at first access."""
         self._store = store
         self._files: dict[str, tuple[Stamp, dict[str, tuple[int, int]]]] = {}
 
@@ -185,7 +185,7 @@ class Tasks(Mapping[str, Task]):
             ) from error
 
     def _index(self, world: str) -> dict[str, tuple[int, int]]:
-        """Id -> offset and length of its line, in bytes. Made again if the file has changed."""
+        """Id -> offset and length of its line, in bytes. The index is rebuilt if the file has changed."""
         path = _path(world)
         stamp = self._store.stamp(path)
         known = self._files.get(world)
@@ -234,17 +234,17 @@ def _files(folder: Path) -> list[Path]:
 
 
 class Contracts:
-    """The contracts of a dataset by world, read when something asks for them.
+    """The contracts of a dataset by world, read at first access.
 
-    Those of single domains are in one file, a fused world's is beside its database.
+    One file holds those of single domains; a fused world's contract is next to its database.
     """
 
     def __init__(self, store: Store) -> None:
-        """Read contracts from a store; files are read at the first access."""
+        """Give the contracts of a store. It reads files at first access."""
         self._store = store
 
     def is_whole(self, name: str) -> bool:
-        """Whether nothing of a world's contract is missing. A fused contract is written before its bridge rules are."""
+        """Whether a world's contract is complete. A run writes a fused contract before its bridge rules."""
         return not self._store.exists(_contract(name)) or self._store.exists(_bridges(name))
 
     def __getitem__(self, name: str) -> Blueprint:
@@ -316,7 +316,7 @@ def parsed_json(label: str, content: bytes) -> Json:
     """Parse JSON that others may have written.
 
     Args:
-        label: What the content is called in the error.
+        label: The name of the content in the error.
         content: The bytes.
 
     Raises:

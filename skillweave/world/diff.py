@@ -1,6 +1,6 @@
-"""Row changes: read from what a session touched, applied to a database, and subtracted from each other.
+"""Row changes: read them from a session, apply them to a database, and subtract them from each other.
 
-Triggers log the keys of touched rows. The difference compares the touched rows now with the same rows at the start.
+Triggers log the keys of touched rows. The difference compares the touched rows with the same rows at the start.
 """
 
 import sqlite3
@@ -16,7 +16,7 @@ from skillweave.world import database
 from skillweave.world.sql import LOG_TABLE
 
 _ORDER = {"delete": 0, "update": 1, "insert": 2}
-"""Rows are deleted first, since others may take their unique values."""
+"""Deletions come first, because other rows may take their unique values."""
 
 
 def log_touched(connection: sqlite3.Connection, blueprint: Blueprint) -> None:
@@ -74,10 +74,10 @@ def change_between(reader: RowReader, key: str, before: Row | None, after: Row |
     """How one row changed.
 
     Args:
-        reader: Of the row's table.
+        reader: The reader of the row's table.
         key: The row's key.
-        before: The row at the start; None: there was none.
-        after: The row now; None: there is none.
+        before: The row at the start; None if there was none.
+        after: The row now; None if there is none.
 
     Returns:
         The change; None if the row is the same.
@@ -104,7 +104,7 @@ def change_between(reader: RowReader, key: str, before: Row | None, after: Row |
 
 
 def apply(connection: sqlite3.Connection, blueprint: Blueprint, changes: Sequence[RowChange]) -> None:
-    """Make these changes inside the caller's transaction, in an order that fits.
+    """Make these changes inside the caller's transaction, in an order that the constraints allow.
 
     Args:
         connection: The database.
@@ -112,7 +112,7 @@ def apply(connection: sqlite3.Connection, blueprint: Blueprint, changes: Sequenc
         changes: Row changes, in any order.
 
     Raises:
-        WorldError: A change names no table, column or row of the database, or references are broken in the end.
+        WorldError: A change names no table, column or row of the database, or leaves a broken reference.
         sqlite3.IntegrityError: A row breaks another constraint.
     """
     entities = {entity.table: entity for entity in blueprint.tables}
@@ -175,7 +175,7 @@ def _place(change: RowChange) -> _Place:
 
 
 def _between(old: RowChange | None, new: RowChange | None) -> RowChange | None:
-    """From the row as `old` leaves it to the row as `new` leaves it; None: as it was at the start."""
+    """The change from the row after `old` to the row after `new`; None stands for no change since the start."""
     if old is None or new is None:
         return new if old is None else _reversed(old)
     was, now = _left(old, new), _left(new, old)
@@ -187,7 +187,7 @@ def _between(old: RowChange | None, new: RowChange | None) -> RowChange | None:
 
 
 def _left(change: RowChange, other: RowChange) -> Cells | None:
-    """The row as a change leaves it, as far as it or the other one tells of it; None where it is gone."""
+    """The row after a change, in the columns that either change has; None if the row is deleted."""
     if change.op == "delete":
         return None
     return {**_start(other), **_start(change), **(change.after or {})}

@@ -1,7 +1,7 @@
 """Executes one tool call on the rows of a session: binds arguments, mints ids, runs the contract, keeps or undoes it.
 
-A call succeeds whole or leaves no trace. A defect of the contract answers `world_defect`, and is reported beside the
-result.
+A call succeeds as a whole or changes nothing. If the contract has a defect, the call returns `world_defect`, and the
+execution reports the defect separately.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,24 +20,24 @@ _OTHER_PERSON = ToolError(code="already_authenticated", message="Another person 
 
 
 class CallContext(NamedTuple):
-    """What a call depends on beside its arguments and the rows."""
+    """The inputs of a call in addition to its arguments and the rows."""
 
     caller: str | None
     """Key of the person who is signed in."""
     now: str
     """The session's clock."""
     counter: IdCounter
-    """How far the session has counted ids."""
+    """The id counter of the session."""
 
 
 class CallExecution(NamedTuple):
-    """A result, and what it changes in the session beside the rows."""
+    """A result, and its changes to the session in addition to the rows."""
 
     result: CallResult
     context: CallContext
-    """The context of the next call: somebody may be signed in now, and ids may have been minted."""
+    """The context of the next call, after a sign-in or minted ids."""
     defect: str | None = None
-    """What the contract could not do, where the call answers `world_defect`."""
+    """The defect of the contract, if the call returned `world_defect`."""
 
 
 def execute_call(state: State, compiled: CompiledTool, call: Call, context: CallContext) -> CallExecution:
@@ -46,7 +46,7 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
     Args:
         state: The session's rows; changed only if the call succeeds.
         compiled: The tool.
-        call: The call, with its arguments as they were given.
+        call: The call, with its original arguments.
         context: Who calls, when, and the next id.
 
     Raises:
@@ -79,12 +79,12 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
 
 
 def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -> CallResult:
-    """The result of a call that was not carried out.
+    """The result of a failed call.
 
     Args:
         call: The call.
         error: Why it failed.
-        verdicts: The agent guards that were evaluated before it failed.
+        verdicts: The verdicts of agent guards before it failed.
     """
     return CallResult.model_construct(
         call=call, ok=False, value=None, error=error, verdicts=list(verdicts), minted=[], changed=[]
@@ -94,7 +94,7 @@ def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -
 def _attempt(
     state: State, compiled: CompiledTool, role: DomainRole, bindings: Mapping[str, BoundValue], caller: str | None
 ) -> tuple[CallOutcome, str | None]:
-    """Run the tool, and undo what an error or a defect has left; the outcome, and who is signed in then."""
+    """Run the tool, and undo its changes on an error or a defect. Returns the outcome and who is signed in now."""
     state.begin(writes=bool(compiled.effects))
     is_done = False
     try:

@@ -1,6 +1,6 @@
-"""What contract SQL may not hold, found in its syntax tree.
+"""The check of contract SQL for forbidden parts, on its syntax tree.
 
-Refused is what reads the outside (the clock, chance), what need not end, and what prevents the renaming of ids.
+It refuses SQL that reads the clock or random values, that may not terminate, or that prevents the renaming of ids.
 SQLite's authorizer sees which tables and functions a statement uses, but not their arguments: `datetime('now')` passes
 there. So this check comes first, and the authorizer is the second line.
 
@@ -22,10 +22,10 @@ from skillweave.world.lineage import ColumnLineage, cte_of
 from skillweave.world.sql import FUNCTIONS, Statement, parse, tokens
 
 SqlForm = Literal["expression", "query", "change"]
-"""What a guard, a `returns` and an effect must be."""
+"""The required form of a guard, a `returns` and an effect."""
 
 MAX_CHARACTERS = 20_000
-"""Characters of one statement; parsing takes time."""
+"""Most characters of one statement, because parsing takes time."""
 
 _FORMS: dict[SqlForm, str] = {
     "expression": "must be an expression",
@@ -54,12 +54,12 @@ _MODIFIER = re.compile(
 _CHOICES = (exp.Coalesce, exp.Greatest, exp.Least, exp.Max, exp.Min, exp.Nullif)
 _COMPUTED = (exp.DPipe, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Round, exp.Abs, exp.Floor, exp.Ceil)
 _HARMLESS = (exp.Null, exp.Star, exp.Predicate, exp.Not, exp.Boolean, exp.CurrentTimestamp)
-"""No times, or refused elsewhere."""
+"""Expressions that are no times, or that another check refuses."""
 _WRAPPERS = (exp.Paren, exp.Cast, exp.TsOrDsToTimestamp, exp.Alias, exp.Sum, exp.Count, exp.Trunc)
 
 
 def texts_of(tool: Tool) -> frozenset[str]:
-    """Bindings of a tool that hold text of any form, and so must not be given to a date function."""
+    """Bindings of a tool with free text, which no date function may take."""
     return frozenset(parameter.name for parameter in tool.parameters if parameter.type in ("string", "array", "object"))
 
 
@@ -170,16 +170,16 @@ def _date_calls(text: str, tree: exp.Expr, lineage: ColumnLineage, texts: frozen
         return ["uses a date function in a form that is not understood; give it a time and modifiers"]
     reasons: list[str] = []
     for call in calls:
-        given = _arguments(call)
-        if not given or (isinstance(call, exp.TimeToStr) and call.args.get("this") is None):
+        arguments = _arguments(call)
+        if not arguments or (isinstance(call, exp.TimeToStr) and call.args.get("this") is None):
             reasons.append("reads the clock: a date function without a time; use :now")
-        for argument in given:
+        for argument in arguments:
             reasons.extend(_faults(argument, lineage, texts))
     return list(dict.fromkeys(reasons))
 
 
 def _date_calls_in_text(text: str) -> int:
-    """How many date functions the tokens call: the tree must not have lost one."""
+    """The number of calls of date functions in the tokens, to check that the tree has them all."""
     return sum(
         token.text.lower() in _DATE_FUNCTIONS and following.token_type == TokenType.L_PAREN
         for token, following in pairwise(tokens(text))
@@ -195,15 +195,15 @@ def _is_date_call(node: exp.Expr) -> bool:
 
 def _arguments(call: exp.Expr) -> list[exp.Expr]:
     if isinstance(call, exp.Anonymous):
-        given = list(call.expressions)
-        return given[1:] if str(call.this).lower() == "strftime" else given
+        arguments = list(call.expressions)
+        return arguments[1:] if str(call.this).lower() == "strftime" else arguments
     return [part for name in call.arg_types for part in _parts(call, name) if name != "format"]
 
 
 def _parts(node: exp.Expr, name: str) -> list[exp.Expr]:
     part = node.args.get(name)
     listed = part if isinstance(part, list) else [part]
-    return [one for one in listed if isinstance(one, exp.Expr)]
+    return [node_part for node_part in listed if isinstance(node_part, exp.Expr)]
 
 
 def _faults(node: exp.Expr, lineage: ColumnLineage, texts: frozenset[str]) -> Iterator[str]:
@@ -215,7 +215,7 @@ def _faults(node: exp.Expr, lineage: ColumnLineage, texts: frozenset[str]) -> It
             yield f"gives the text :{node.this} to a date function; make it a date, datetime or number"
     elif isinstance(node, exp.Column):
         origins = lineage.origins(node)
-        if not origins or any(not isinstance(one, exp.Expr) and one.type == "string" for one in origins):
+        if not origins or any(not isinstance(source, exp.Expr) and source.type == "string" for source in origins):
             yield f"gives the column {node.name!r} to a date function; only dates, datetimes and numbers may be"
         for origin in origins:
             if isinstance(origin, exp.Expr):
@@ -229,7 +229,7 @@ def _faults(node: exp.Expr, lineage: ColumnLineage, texts: frozenset[str]) -> It
 
 
 def _values(node: exp.Expr, lineage: ColumnLineage) -> list[exp.Expr] | None:
-    """The expressions that a value is chosen from or made of; None where that is not known."""
+    """The expressions from which a value is chosen or computed; None if they are unknown."""
     if isinstance(node, _HARMLESS) or (isinstance(node, exp.Cast) and node.is_type(*exp.DataType.NUMERIC_TYPES)):
         return []
     if isinstance(node, exp.Subquery):

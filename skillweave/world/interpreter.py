@@ -1,7 +1,7 @@
 """Runs the SQL of one tool: guards in order on one state, then effects, then the result.
 
-A contract that cannot keep its promise is defective: a write changes nothing, there is no row where the contract
-promises one, a constraint is broken. Then `DefectError` is raised, and the caller undoes the call.
+A contract is defective if a write changes nothing, if there is not the one row that it promises, or if a constraint
+fails. Then the interpreter raises `DefectError`, and the caller undoes the call.
 """
 
 import math
@@ -22,13 +22,13 @@ from skillweave.world.forbidden_sql import SqlForm, refused_in, texts_of
 from skillweave.world.lineage import ColumnLineage
 
 MAX_ROWS = 10_000
-"""A result of more rows is a defect."""
+"""Most rows of a result; more are a defect."""
 _SOUND = frozenset({str, int, type(None)})
-"""Types whose every value is one of JSON's."""
+"""Types all of whose values are JSON values."""
 
 
 class DefectError(Exception):
-    """The contract could not keep its promise in this call. It never reaches the user: the call answers an error."""
+    """The contract is defective in this call. Users never see this error: the call returns `world_defect`."""
 
 
 @dataclass(frozen=True)
@@ -43,21 +43,21 @@ class CompiledTool:
     booleans: tuple[int, ...]
     """Positions of result columns that are true or false."""
     new: tuple[str, ...]
-    """Bindings of minted ids (`new_id`, `new_id_2`, ...), in counting order ..."""
+    """Bindings of minted ids (`new_id`, `new_id_2`, ...), in counting order."""
     prefixes: tuple[str, ...]
-    """... and the prefix of each."""
+    """The prefix of each minted id, in the same order."""
 
 
 @dataclass
 class CallOutcome:
-    """What the contract made of a call."""
+    """The outcome of a call."""
 
     value: Json = None
     """The rows that `returns` gave: an object for `one`, a list of objects for `many`."""
     error: ToolError | None = None
     """The first broken guard that the tool enforces."""
     verdicts: list[RuleVerdict] = field(default_factory=list)
-    """The agent guards that were evaluated."""
+    """The verdicts of the agent guards."""
     changed: list[int] = field(default_factory=list)
     """Rows that each effect changed, in order."""
 
@@ -103,7 +103,7 @@ def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mappin
         bindings: Values of all bindings: parameters, caller, person, now and new ids.
 
     Raises:
-        DefectError: The contract could not keep its promise.
+        DefectError: The contract is defective in this call.
     """
     outcome = CallOutcome()
     try:
@@ -141,7 +141,7 @@ def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Map
 
 
 def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping[str, BoundValue]) -> int:
-    """Run a statement that writes, and count the rows it changed, those of a view included.
+    """Run a statement that writes, and count the changed rows, including those of a view.
 
     Args:
         connection: The session's rows.

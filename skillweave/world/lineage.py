@@ -1,6 +1,6 @@
-"""Where the values of an expression come from: which column of which table, through aliases, subqueries and CTEs.
+"""Column lineage: the table and column from which a value comes, through aliases, subqueries and CTEs.
 
-sqlglot's own lineage rewrites the tree and wants every name qualified; this reads the author's text as it is.
+sqlglot's own lineage rewrites the tree and needs qualified names; this module reads the author's text unchanged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from skillweave.schema.entity import Attribute, Entity
 from skillweave.world.sql import parse
 
 ColumnOrigin = Attribute | exp.Expr
-"""Where a value comes from: an attribute, or the expression that computes it."""
+"""The origin of a value: an attribute, or the expression that computes it."""
 
 _PREDICATES = (exp.Predicate, exp.Not, exp.And, exp.Or, exp.Boolean, exp.Between, exp.In, exp.Exists)
 
@@ -51,7 +51,7 @@ class ColumnLineage:
         return origins[0] if len(origins) == 1 and isinstance(origins[0], Attribute) else None
 
     def origins(self, column: exp.Column) -> list[ColumnOrigin]:
-        """Where the values of a column come from: one origin for each part of a compound query; empty if unknown."""
+        """The origins of a column: one for each part of a compound query; empty if unknown."""
         for scope in _scopes(column):
             for source in _sources(scope):
                 if not column.table or source.alias_or_name.lower() == column.table.lower():
@@ -63,12 +63,12 @@ class ColumnLineage:
     def booleans(self, select: str, tool: Tool) -> tuple[bool, ...]:
         """Which result columns are boolean by construction.
 
-        That is a boolean column, a boolean parameter or a predicate, also through subqueries, CTEs, CASE and COALESCE;
-        in a compound query each part must be one. NULL fits.
+        These are boolean columns, boolean parameters and predicates, also through subqueries, CTEs, CASE and COALESCE.
+        In a compound query each part must be boolean. NULL counts as boolean.
 
         Args:
             select: The query.
-            tool: The tool that it belongs to; gives the types of parameters.
+            tool: The tool of the query, which gives the types of parameters.
 
         Returns:
             A flag for each result column, in order.
@@ -123,10 +123,12 @@ class ColumnLineage:
         return None
 
     def _in_source(self, source: exp.Expr, name: str) -> list[ColumnOrigin] | None:
-        """Where the values of a source's column come from; None if the source has no such column."""
+        """The origins of a source's column; None if the source has no such column."""
         entity = self._entity(source)
         if entity is not None:
-            matches: list[ColumnOrigin] = [one for one in entity.attributes if one.name.lower() == name.lower()]
+            matches: list[ColumnOrigin] = [
+                attribute for attribute in entity.attributes if attribute.name.lower() == name.lower()
+            ]
             return matches or None
         parts = [self.projections(part) for part in _parts(_body(source))]
         names = [projected.lower() for projected, _ in self._renamed(source, parts[0])] if parts else []
@@ -146,13 +148,14 @@ class ColumnLineage:
         if isinstance(node, exp.Column):
             origins = self.origins(node)
             return bool(origins) and all(
-                one.type != "string" if isinstance(one, Attribute) else self._is_no_text(one) for one in origins
+                origin.type != "string" if isinstance(origin, Attribute) else self._is_no_text(origin)
+                for origin in origins
             )
         if isinstance(node, exp.Literal):
             return not node.is_string
         if isinstance(node, exp.Case):
             chosen = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
-            return all(self._is_no_text(one) for one in chosen if isinstance(one, exp.Expr))
+            return all(self._is_no_text(origin) for origin in chosen if isinstance(origin, exp.Expr))
         if isinstance(node, exp.Subquery):
             return all(map(self._is_no_text, self.values(node)))
         if isinstance(node, exp.Paren | exp.Min | exp.Max):
@@ -179,9 +182,9 @@ class ColumnLineage:
             return self._are_boolean(self.values(node), flags)
         if isinstance(node, exp.Case):
             chosen = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
-            return self._are_boolean([one for one in chosen if one is not None], flags)
+            return self._are_boolean([part for part in chosen if part is not None], flags)
         if isinstance(node, exp.If):
-            return self._are_boolean([one for one in (node.args["true"], node.args.get("false")) if one], flags)
+            return self._are_boolean([part for part in (node.args["true"], node.args.get("false")) if part], flags)
         if isinstance(node, exp.Coalesce):
             return self._are_boolean([node.this, *node.expressions], flags)
         return isinstance(node, _PREDICATES)

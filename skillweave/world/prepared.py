@@ -1,8 +1,8 @@
-"""What all sessions of one world share: the blueprint, compiled once, and copies of the database in memory.
+"""The shared part of all sessions of a world: the blueprint, compiled once, and a pool of database copies in memory.
 
-Sessions read from it and never change it; it does not know sessions. A copy has one borrower at a time, who works
-inside one transaction, so giving it back means rolling it back: prepared statements stay warm, and opening a session
-costs microseconds.
+Sessions read the prepared world and never change it. A copy has one borrower at a time, who works inside one
+transaction. The pool takes a copy back by a rollback: prepared statements stay warm, and opening a session takes
+microseconds.
 """
 
 import math
@@ -27,9 +27,9 @@ from skillweave.world.sql import authorize
 from skillweave.world.tools import ToolDefinition, session_tools, tool_definitions
 
 MAX_STEPS = 20_000_000
-"""Steps of SQLite's virtual machine that one call may take (about a second of work)."""
+"""Most steps of SQLite's virtual machine in one call (about a second of work)."""
 _STRIDE = 20_000
-"""Steps between two looks at the count."""
+"""Steps between two checks of the count."""
 LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 2_000_000,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 200_000,
@@ -75,7 +75,7 @@ class PreparedWorld:
         self._compiled: dict[str, CompiledTool] = {}
         self._roles: dict[str, DomainRole] = {}
         self.content = _content(state, blueprint)
-        """The database, as a file holds it."""
+        """The content of the database file."""
         self.pool = DatabasePool(self.content, blueprint, most_steps)
 
     @cached_property
@@ -84,7 +84,7 @@ class PreparedWorld:
         return self.blueprint.core
 
     def role(self, tool: str) -> DomainRole:
-        """What people are in the domain of a tool. Raises KeyError if there is no such tool."""
+        """The role of people in the domain of a tool. Raises KeyError if there is no such tool."""
         role = self._roles.get(tool)
         if role is None:
             role = self._roles[tool] = self.blueprint.role(tool)
@@ -92,7 +92,7 @@ class PreparedWorld:
 
     @cached_property
     def sign_ins(self) -> frozenset[str]:
-        """Names of the tools that sign somebody in. A caller who is signed in has no use for them."""
+        """Names of the tools that sign somebody in. A signed-in caller does not need them."""
         return frozenset(tool.name for tool in self.blueprint.tools if tool.kind == "auth")
 
     @cached_property
@@ -136,7 +136,7 @@ class PreparedWorld:
         return self._comparisons.get((table, column), "exact")
 
     def original(self, table: str, key: str) -> Row | None:
-        """A row of the database as it is before any session; None if there is no such row."""
+        """A row of the original database; None if there is no such row."""
         return self._originals[table].get(key)
 
     @cached_property
@@ -162,7 +162,7 @@ def _content(state: bytes | Path | sqlite3.Connection, blueprint: Blueprint) -> 
 
 
 class StepMeter:
-    """Steps of SQLite's virtual machine that all copies of a world take together. Short statements are not counted."""
+    """Counts the steps of SQLite's virtual machine in all copies of a world, except in short statements."""
 
     def __init__(self, most: float) -> None:
         """Start at zero. `most` is the limit; `math.inf` is none."""
@@ -171,12 +171,12 @@ class StepMeter:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the limit is passed; then SQLite interrupts every long statement."""
+        """Whether the steps exceed the limit; then SQLite interrupts every long statement."""
         return self.spent > self._most
 
 
 class DatabaseCopy:
-    """One copy of a database. Statements reach its own tables and allowed functions only, within limits."""
+    """One copy of a database. Its statements can use only its own tables and allowed functions, within limits."""
 
     def __init__(self, content: bytes, blueprint: Blueprint, meter: StepMeter) -> None:
         """Open a copy.
@@ -184,7 +184,7 @@ class DatabaseCopy:
         Args:
             content: The database as a file holds it.
             blueprint: Its contract.
-            meter: Where the steps of this copy are counted too.
+            meter: The meter of all copies, which counts the steps of this copy too.
         """
         self.connection = database.connect()
         self.connection.deserialize(content)
@@ -193,7 +193,7 @@ class DatabaseCopy:
         for limit, value in LIMITS.items():
             self.connection.setlimit(limit, value)
         self.steps = 0
-        """Steps of the present call; the session sets it to zero before each."""
+        """Steps of the present call; the session sets it to zero before each call."""
         self._meter = meter
         self.connection.set_progress_handler(self._has_run_out, _STRIDE)
         tables, views = blueprint.tables, [view.entity.table for view in blueprint.views]
@@ -209,7 +209,7 @@ class DatabasePool:
     """Lends copies. Each has one borrower at a time, so sessions of different threads never share one."""
 
     def __init__(self, content: bytes, blueprint: Blueprint, most_steps: float = math.inf) -> None:
-        """Start without copies; they are made when they are asked for.
+        """Start without copies; `lend` makes them.
 
         Args:
             content: The database as a file holds it.
@@ -231,7 +231,7 @@ class DatabasePool:
         return copy
 
     def take_back(self, copy: DatabaseCopy) -> None:
-        """Take a copy back, and roll back what was done to it."""
+        """Take a copy back, and roll back its changes."""
         if copy.connection.in_transaction:
             copy.connection.execute("ROLLBACK")
         with self._lock:

@@ -1,8 +1,8 @@
-"""Replay: make the same calls in a fresh session, and take arguments that came from results from the new results.
+"""Replay: make the same calls in a fresh session, with arguments from earlier results taken from the new results.
 
-Grounding of such an argument is `call <i> <path>`: calls are counted from 0; the path has the form `name`, `[2].name`
-or `a.b[0]` and is read from the value of that call's result. `computed date(call <i> <path>)` is the day of the moment
-found there. Replays are deterministic, so positions stand for the same rows.
+The grounding of such an argument is `call <i> <path>`: calls are counted from 0; the path has the form `name`,
+`[2].name` or `a.b[0]` and leads to a part of that call's result. `computed date(call <i> <path>)` is the day of the
+datetime there. Replays are deterministic, so positions stand for the same rows.
 """
 
 import re
@@ -20,25 +20,25 @@ _SOURCE = re.compile(r"(?P<date>computed date\()?call (?P<call>\d+) (?P<path>[^\
 _PART = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+)\]")
 
 REPEATED_FAULTS: frozenset[FaultKind] = frozenset({"timeout", "temporary_error", "partial_page", "stale_read"})
-"""Faults after which golden calls make the call once more."""
+"""Faults after which the golden calls repeat the call."""
 
 
 class ResultReference(NamedTuple):
-    """Where in which result an argument comes from."""
+    """The result, and the part of it, from which an argument comes."""
 
     call: int
     """Position of the call, from 0."""
     path: str
-    """The part of its result: `name`, `[2].name`, `a.b[0]`."""
+    """Path to the part of its result: `name`, `[2].name`, `a.b[0]`."""
     as_date: bool
-    """Take only the day of the moment there."""
+    """Whether to take only the day of a datetime."""
 
 
 class Replay(NamedTuple):
-    """What a replay came to."""
+    """The outcome of a replay."""
 
     results: list[CallResult]
-    """One a call, up to the last that could be made."""
+    """One result for each call, up to the last that could be made."""
     changes: list[RowChange]
     """Row changes since the start, in canonical form."""
     violations: list[str]
@@ -82,14 +82,14 @@ def violations(results: Sequence[CallResult]) -> list[str]:
 
 
 def rebound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
-    """The arguments of a call, with those that came from results taken from other results.
+    """The arguments of a call, with those that came from results taken from these results.
 
     Args:
         call: The call with its grounding.
         results: Results of the calls so far.
 
     Raises:
-        LookupError: A result does not have what the grounding names.
+        LookupError: A result lacks the part that the grounding names.
     """
     arguments = dict(call.arguments)
     for name, grounding in call.grounding.items():
@@ -131,23 +131,23 @@ def value_at(value: Json, path: str) -> Json:
 
 
 def spoiled_calls(golden: Sequence[GoldenCall]) -> frozenset[int]:
-    """Positions of golden calls that a fault spoils. Each is made again, and no later argument comes from it."""
+    """Positions of golden calls that a fault spoils. The golden calls repeat each, and take no argument from it."""
     return frozenset(place for place, call in enumerate(golden) if call.fault in REPEATED_FAULTS)
 
 
 def without_noise(task: Task) -> Task:
-    """The task as it would be without its faults. Gates prove this form, and the positions in `gates` refer to it.
+    """The task without its faults. Gates prove this form, and the positions in `gates` refer to it.
 
-    Golden calls that a fault spoils are left out; the others keep their order.
+    It lacks the golden calls that a fault spoils; the others keep their order.
     """
     if task.noise is None:
         return task
     spoiled = spoiled_calls(task.golden)
-    kept = [place for place in range(len(task.golden)) if place not in spoiled]
-    places = {old: new for new, old in enumerate(kept)}
-    golden = [renumbered(task.golden[place], places).model_copy(update={"fault": None}) for place in kept]
-    asked = task.criteria.asked
-    criteria = task.criteria.model_copy(update={"asked": asked and renumbered(asked, places)})
+    positions = [place for place in range(len(task.golden)) if place not in spoiled]
+    places = {old: new for new, old in enumerate(positions)}
+    golden = [renumbered(task.golden[place], places).model_copy(update={"fault": None}) for place in positions]
+    request = task.criteria.asked
+    criteria = task.criteria.model_copy(update={"asked": request and renumbered(request, places)})
     return task.model_copy(update={"noise": None, "golden": golden, "criteria": criteria})
 
 

@@ -1,6 +1,6 @@
-"""One isolated copy of a world's state, with a clock, a caller and an id counter, that can be taken back to a mark.
+"""A session: an isolated copy of a world's state with a clock, a caller and an id counter. It can return to a mark.
 
-Whatever goes wrong in a call comes back as an error in its result, as data.
+A failed call returns an error in its result and never raises.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,15 +28,15 @@ _NOT_AUTHENTICATED = ToolError(
 
 
 class Session(Protocol):
-    """What agents, replays and checks use. `ContractSession` runs in this process; an MCP server runs elsewhere."""
+    """The session that agents, replays and checks use: a `ContractSession` in this process, or an MCP server."""
 
     @property
     def tools(self) -> list[ToolDefinition]:
-        """OpenAI tool definitions of what is offered."""
+        """OpenAI definitions of the offered tools."""
 
     @property
     def now(self) -> str:
-        """The clock, `YYYY-MM-DD HH:MM:SS`; it stands still."""
+        """The clock, `YYYY-MM-DD HH:MM:SS`, which does not advance."""
 
     @property
     def caller(self) -> str | None:
@@ -44,7 +44,7 @@ class Session(Protocol):
 
     @property
     def results(self) -> list[CallResult]:
-        """Every call so far, those that failed too."""
+        """The results of all calls so far, including failed ones."""
 
     @property
     def minted(self) -> list[str]:
@@ -60,23 +60,23 @@ class Session(Protocol):
 
     @property
     def defects(self) -> list[str]:
-        """What went wrong in calls that answered `world_defect`."""
+        """The defects behind calls that returned `world_defect`."""
 
     def call(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
         """Call a tool. Every failure is an error in the result."""
 
     def diff(self) -> list[RowChange]:
-        """Row changes since the start, with the ids as they are."""
+        """Row changes since the start, with the minted ids."""
 
     def comparison(self, table: str, column: str) -> ColumnComparison:
         """How scores compare a column."""
 
     def close(self) -> None:
-        """Give up the state. A closed session answers nothing."""
+        """Release the state. A closed session answers no calls."""
 
 
 class _Mark(NamedTuple):
-    """A session at a mark, its rows apart."""
+    """The state of a session at a mark, except its rows."""
 
     calls: int
     minted: int
@@ -91,7 +91,7 @@ class _Mark(NamedTuple):
 class ContractSession:
     """A session whose calls the contract executes in this process. `World.session` opens one.
 
-    Code of ours may set `now` and `caller` between calls (a simulated history moves both); agents cannot.
+    Code of this project may set `now` and `caller` between calls, as a simulated history does; agents cannot.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class ContractSession:
         Args:
             world: The contract and the original rows.
             copy: The copy that the session works on; closing the session gives it back.
-            caller: Key of the person who is signed in; None: nobody yet.
+            caller: Key of the person who is signed in; None if nobody is.
             now: The clock, `YYYY-MM-DD HH:MM:SS`.
             patch: Row changes to make before the session begins.
-            hidden: Names of tools that are not offered.
-            noise: Faults that are planted in what the tools answer.
+            hidden: Names of tools that the session does not offer.
+            noise: Faults planted in the tools' results.
 
         Raises:
             WorldError: The caller is not in the data, the clock has another form, or the patch does not fit.
@@ -154,12 +154,12 @@ class ContractSession:
         self.close()
 
     def close(self) -> None:
-        """Give up the state. A closed session answers nothing."""
+        """Release the state. A closed session answers no calls."""
         self._state.close()
 
     @property
     def tools(self) -> list[ToolDefinition]:
-        """OpenAI tool definitions of what is offered."""
+        """OpenAI definitions of the offered tools."""
         return [tool for tool in self.world.tools if name_of(tool) not in self._hidden]
 
     def comparison(self, table: str, column: str) -> ColumnComparison:
@@ -175,7 +175,7 @@ class ContractSession:
         return self._state.rows(table)
 
     def digest(self) -> str:
-        """sha256 of all rows as they are now."""
+        """sha256 of all rows in their present state."""
         return digest(self._state.connection, self.world.blueprint)
 
     def query(self, sql: str, bindings: Mapping[str, BoundValue] | None = None) -> list[Row]:
@@ -192,7 +192,7 @@ class ContractSession:
         return self._state.query(sql, bindings or {})
 
     def execute(self, sql: str, bindings: Mapping[str, BoundValue] | None = None) -> int:
-        """Change rows without a call, as an event of the back office does. The difference shows the change.
+        """Change rows without a call, as an event of the back office does. The change appears in `diff`.
 
         Args:
             sql: An INSERT, UPDATE or DELETE.
@@ -202,16 +202,16 @@ class ContractSession:
             How many rows changed.
 
         Raises:
-            sqlite3.Error: The statement fails; the rows are as before.
+            sqlite3.Error: The statement fails; the rows stay unchanged.
         """
         return self._state.execute(sql, bindings or {})
 
     def diff(self) -> list[RowChange]:
-        """Row changes since the start, sorted by table and key, with the ids as they are."""
+        """Row changes since the start, sorted by table and key, with the minted ids."""
         return self._state.diff()
 
     def mark(self) -> int:
-        """Set a mark to return to; its number is for `undo` and `forget`."""
+        """Set a mark, and return its number for `undo` and `forget`."""
         self._marks.append(
             _Mark(
                 len(self.results),
@@ -244,7 +244,7 @@ class ContractSession:
         del self._marks[mark:]
 
     def peek(self, tool: str, arguments: Mapping[str, Json]) -> CallResult:
-        """What a call would answer now; the session stays as it is."""
+        """The result that a call would have now; the session stays unchanged."""
         mark = self.mark()
         result = self.call(tool, arguments)
         self.forget(mark)
@@ -254,7 +254,7 @@ class ContractSession:
         """Call a tool. Every failure is an error in the result.
 
         Args:
-            tool: The tool's name, one of the session's own tools included.
+            tool: The name of a tool of the world or of the session.
             arguments: Values by parameter.
         """
         call = Call.model_construct(tool=_name_in(tool), arguments={})
@@ -286,7 +286,7 @@ class ContractSession:
         return self._with_noise(call, compiled)
 
     def _note(self, call: Call) -> CallResult:
-        """Record that a request is declined, or that the conversation is handed over."""
+        """Record that the agent declines a request or hands the conversation over."""
         if call.tool == DECLINE:
             self.declined.append(str(call.arguments["rule"]))
             return CallResult(call=call, ok=True, value={"status": "recorded"})
@@ -295,7 +295,7 @@ class ContractSession:
         return CallResult(call=call, ok=True, value={"status": "transferred"})
 
     def _with_noise(self, call: Call, compiled: CompiledTool) -> CallResult:
-        """Execute a call, with the planted fault that it meets, if it meets one."""
+        """Execute a call, with its planted fault if it has one."""
         fault = self._noise.fault_for(call, self.results) if self._noise is not None else None
         if fault is None:
             return self._execute(call, compiled)
@@ -313,5 +313,5 @@ class ContractSession:
 
 
 def _name_in(tool: object) -> str:
-    """The name as it was given; for what is no text, a name that no tool can have."""
+    """The given name; if it is no text, a name that no tool can have."""
     return tool if isinstance(tool, str) else f"<{type(tool).__name__}>"

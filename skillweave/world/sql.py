@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token
 
 from skillweave.base.errors import WorldError
 
-# sqlglot warns of syntax that it keeps as text; `forbidden_sql` decides about that.
+# sqlglot warns about syntax that it keeps as text; `forbidden_sql` decides whether to refuse it.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 
@@ -89,10 +89,10 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 LOG_TABLE = "touched__rows"
-"""Where sessions log the rows that statements touch. No entity can have a name with two underscores."""
+"""The table of the log of touched rows. No entity can have a name with two underscores."""
 
 VIEWED_TABLE = "_viewed_rows"
-"""Where updates through a person's view are counted. No entity's name begins with an underscore."""
+"""The table that counts updates through a person's view. No entity's name begins with an underscore."""
 
 _NAMES = (
     "abs avg ceil ceiling char coalesce count cume_dist date datetime dense_rank first_value floor format glob "
@@ -101,7 +101,7 @@ _NAMES = (
     "row_number rtrim sign strftime substr substring sum time total trim trunc unicode unixepoch upper -> ->>"
 )
 FUNCTIONS = frozenset(_NAMES.split())
-"""Functions that contract SQL may use: their value follows from their arguments alone."""
+"""Functions that contract SQL may use: their value depends on their arguments alone."""
 
 _CALLABLE = FUNCTIONS | {"changes"}
 """The interpreter itself uses `changes`; contract SQL cannot, since `forbidden_sql` refuses it."""
@@ -126,7 +126,7 @@ class Access:
     """Table -> columns."""
     functions: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
-    """What was denied, in words."""
+    """Denied actions, in words."""
 
 
 def authorize(
@@ -135,10 +135,10 @@ def authorize(
     """Allow contract SQL over these tables and views alone.
 
     Args:
-        connection: Whose statements are checked from now on.
+        connection: The connection whose statements to check from now on.
         tables: Tables that statements may touch.
-        access: Where to add what statements touch. For a view that is what the statement names, not what the view
-            reads or its trigger writes.
+        access: Collects the tables and columns that statements touch. For a view it collects the names in the
+            statement, not the tables that the view reads or its trigger writes.
         views: Views that statements may touch.
     """
     access = access if access is not None else Access()
@@ -152,7 +152,7 @@ def trigger_of(view: str) -> str:
 
 
 def _authorizer(tables: frozenset[str], own: frozenset[str], access: Access) -> _Callback:
-    """The callback for SQLite. `own` are our views and triggers: what they touch themselves is allowed."""
+    """The callback for SQLite. `own` are the views and triggers of this module, which may touch any table."""
 
     def decide(action: int, first: str | None, second: str | None, _base: str | None, source: str | None) -> int:
         if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_SAVEPOINT, sqlite3.SQLITE_TRANSACTION):
@@ -167,7 +167,7 @@ def _authorizer(tables: frozenset[str], own: frozenset[str], access: Access) -> 
             return sqlite3.SQLITE_OK
         if _is_log(name, source) or (name in tables and _note(access, action, name, detail)):
             return sqlite3.SQLITE_OK
-        # SQLite reports a common table expression that is only counted as a read of no column.
+        # If a statement only counts the rows of a CTE, SQLite reports a read of no column.
         if action == sqlite3.SQLITE_READ and not detail and not name.startswith(("sqlite_", "pragma_", "json_")):
             return sqlite3.SQLITE_OK
         access.refused.append(f"function {detail!r}" if action == sqlite3.SQLITE_FUNCTION else f"access to {name!r}")

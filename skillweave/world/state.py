@@ -1,7 +1,7 @@
-"""The rows of one session: what was done to them, marks to return to, and how they differ from the start.
+"""The rows of one session, with marks to return to and the difference from the start.
 
-The state also keeps a journal of every change. SQLite gives up a whole transaction when it interrupts a runaway write;
-the state is then made again from the journal.
+The state keeps a journal of every change. When SQLite interrupts a runaway write, it rolls back the whole transaction;
+the state then repeats the changes in the journal.
 """
 
 import sqlite3
@@ -22,7 +22,7 @@ Answer = TypeVar("Answer")
 
 
 class _JournalEntry(NamedTuple):
-    """Statements that were kept, with their bindings."""
+    """Statements of a kept unit of work, with their bindings."""
 
     statements: Sequence[str]
     bindings: Mapping[str, BoundValue]
@@ -32,7 +32,7 @@ class State:
     """A copy of a world's rows, patched, in one transaction."""
 
     def __init__(self, world: PreparedWorld, copy: DatabaseCopy, patch: Sequence[RowChange]) -> None:
-        """Take a copy over and apply a patch to it.
+        """Take over a copy and apply a patch to it.
 
         Args:
             world: The contract and the original rows.
@@ -40,7 +40,7 @@ class State:
             patch: Row changes that belong to the start, not to the difference.
 
         Raises:
-            WorldError: The patch does not fit the world; the copy is given back.
+            WorldError: The patch does not fit the world. The state gives the copy back.
         """
         self.world = world
         self._copy: DatabaseCopy | None = copy
@@ -50,13 +50,13 @@ class State:
         self._marks: list[int] = []
         """For each mark, the length of the journal when it was set."""
         self._writes = False
-        """Whether the unit of work under way may write, and so has a savepoint of its own."""
+        """Whether the present unit of work may write, and so has its own savepoint."""
         if patch:
             self._apply_patch()
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection that holds the rows. Raises WorldError once the state is given up."""
+        """The connection that holds the rows. Raises WorldError after `close`."""
         return self._open_copy.connection
 
     @property
@@ -72,14 +72,14 @@ class State:
             self.world.pool.take_back(copy)
 
     def counter(self) -> IdCounter:
-        """The id counter behind every key in these rows."""
+        """The id counter past every key in these rows."""
         counter = self.world.counter
         if any(row is None and counter.is_held_by(key) for (_, key), row in self._patched.items()):
             return counter_of(self.connection, self.world.blueprint)
         return counter.behind(key for (_, key), row in self._patched.items() if row is not None)
 
     def begin(self, *, writes: bool = True) -> None:
-        """Start a unit of work that `keep` or `drop` ends. SQLite's steps are counted from zero.
+        """Start a unit of work, which `keep` or `drop` ends. It resets the count of SQLite's steps.
 
         Args:
             writes: Whether it may change rows; only then does it need a savepoint.
@@ -90,10 +90,10 @@ class State:
             self.connection.execute("SAVEPOINT call")
 
     def keep(self, statements: Sequence[str] = (), bindings: Mapping[str, BoundValue] | None = None) -> None:
-        """Keep what was done since `begin`.
+        """Keep the changes since `begin`.
 
         Args:
-            statements: Those that changed rows, in order.
+            statements: The statements that changed rows, in order.
             bindings: Their bindings.
         """
         if self._writes:
@@ -102,7 +102,7 @@ class State:
             self._journal.append(_JournalEntry(statements, bindings or {}))
 
     def drop(self) -> None:
-        """Undo what was done since `begin`."""
+        """Undo the changes since `begin`."""
         if not self.connection.in_transaction:
             self._remake()
         elif self._writes:
@@ -110,7 +110,7 @@ class State:
             self.connection.execute("RELEASE call")
 
     def query(self, sql: str, bindings: Mapping[str, BoundValue]) -> list[Row]:
-        """The rows of a SELECT. Raises WorldError if it is none, sqlite3.Error if it fails."""
+        """The rows of a SELECT. Raises WorldError for another statement, sqlite3.Error if it fails."""
 
         def read() -> list[Row]:
             before = self.connection.total_changes
@@ -123,7 +123,7 @@ class State:
         return self._as_unit(read, (), bindings)
 
     def execute(self, sql: str, bindings: Mapping[str, BoundValue]) -> int:
-        """Run a statement that writes, and count the rows it changed. An sqlite3.Error leaves the rows as before."""
+        """Run a statement that writes, and count the changed rows. An sqlite3.Error leaves the rows unchanged."""
         return self._as_unit(lambda: changed_by(self.connection, sql, bindings), (sql,), bindings)
 
     def _as_unit(
@@ -139,7 +139,7 @@ class State:
         return answer
 
     def mark(self) -> int:
-        """Set a mark to return to; its number counts from 0."""
+        """Set a mark, and return its number, counted from 0."""
         self.connection.execute(f"SAVEPOINT mark_{len(self._marks)}")
         self._marks.append(len(self._journal))
         return len(self._marks) - 1
@@ -162,7 +162,7 @@ class State:
         return database.rows(self.connection, self.world.entity(table))
 
     def has(self, table: str, key: str) -> bool:
-        """Whether a table holds a row of that key. Raises KeyError if there is no such table."""
+        """Whether a table has a row with that key. Raises KeyError if there is no such table."""
         return diff.read_row(self.connection, self.world.reader(table), key) is not None
 
     def account(self, column: str, person: str) -> str | None:
@@ -200,7 +200,7 @@ class State:
         return None if row is None or row[0] is None else str(row[0])
 
     def diff(self) -> list[RowChange]:
-        """Row changes since the start, the patch not included, sorted by table and key."""
+        """Row changes since the start, without the patch, sorted by table and key."""
         changes = []
         for table, key in diff.touched(self.connection):
             reader = self.world.reader(table)
@@ -225,7 +225,7 @@ class State:
         self.connection.execute(f"DELETE FROM {LOG_TABLE}")
 
     def _remake(self) -> None:
-        """Begin a new transaction, and do again what the journal holds, with the marks where they were."""
+        """Begin a new transaction, and repeat the journal with the marks at their places."""
         self.connection.execute("BEGIN")
         self._open_copy.steps = 0
         if self._patch:

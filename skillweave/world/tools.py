@@ -1,8 +1,7 @@
-"""Tools as agents are offered them (OpenAI definitions with JSON schemas), and tool calls as agents write them.
+"""Tool definitions for agents (OpenAI definitions with JSON schemas), and the parsing of agents' tool calls.
 
 Two tools belong to the session and not to a domain: `decline_request` and `transfer_to_human`. Their `rule` is one of
-the numbers that the world's policy prints. Rollouts make the calls that are read here and evaluations make them again,
-so both read them with this code.
+the rule numbers in the world's policy. Rollouts and evaluations both parse calls with this module, so they agree.
 """
 
 import json
@@ -33,9 +32,9 @@ _JSON_TYPES: dict[ParameterType, str] = {
 _FORMS: dict[ParameterType, str] = {"date": "Format: YYYY-MM-DD.", "datetime": "Format: YYYY-MM-DD HH:MM:SS (UTC)."}
 
 MAX_ARGUMENT_CHARACTERS = 2**20
-"""Characters of the arguments of one call; longer ones are not read."""
+"""Most characters of the arguments of one call; longer ones are refused."""
 _SEPARATORS = ("__", ".", "/", ":", "-")
-"""What agents write between a namespace and a tool's name."""
+"""Separators that agents write between a namespace and a tool's name."""
 
 
 def decline_tool(rules: Sequence[str]) -> Tool:
@@ -95,7 +94,7 @@ def transfer_tool(rules: Sequence[str]) -> Tool:
 
 
 def _with_rules(tool: Tool, rules: Sequence[str]) -> Tool:
-    """The tool with these values for `rule`. There may be more than the schema allows an author to list."""
+    """The tool with these values for `rule`. It may have more values than the schema allows an author."""
     parameters = [
         parameter.model_copy(update={"enum": [*rules]}) if parameter.name == "rule" else parameter
         for parameter in tool.parameters
@@ -115,7 +114,7 @@ def tool_definitions(blueprint: Blueprint, hidden: frozenset[str] = frozenset())
 
 
 def tool_definition(tool: Tool) -> ToolDefinition:
-    """One tool as OpenAI's chat API takes it."""
+    """One tool in the format of OpenAI's chat API."""
     return {
         "type": "function",
         "function": {
@@ -154,27 +153,27 @@ def _property(parameter: Parameter) -> dict[str, Json]:
 
 
 def tool_of(blueprint: Blueprint, name: str) -> Tool:
-    """The tool of that name, the session's own tools included. Raises KeyError if there is none."""
+    """The tool of that name, of the world or of the session. Raises KeyError if there is none."""
     if name == DECLINE:
         return decline_tool(blueprint.rules)
     return transfer_tool(blueprint.rules) if name == TRANSFER else blueprint.tool(name)
 
 
 class AgentCall(NamedTuple):
-    """A call that the agent wants made."""
+    """A call that the agent requests."""
 
     id: str
     """The call's id in the conversation."""
     tool: str
     """The tool's name as the agent wrote it."""
     arguments: dict[str, Json] | None
-    """Values by parameter; None: they cannot be read."""
+    """Values by parameter; None if they cannot be parsed."""
     fault: str | None = None
-    """Why they cannot be read, in words for the agent."""
+    """Why the arguments cannot be parsed, in words for the agent."""
 
 
 def read_call(call: ToolCall) -> AgentCall:
-    """Read a call of a message: its arguments, or why they cannot be read."""
+    """Parse a call of a message: its arguments, or why they cannot be parsed."""
     given = call.function.arguments
     if isinstance(given, dict):
         return AgentCall(call.id, call.function.name, given)
@@ -193,17 +192,17 @@ def read_call(call: ToolCall) -> AgentCall:
 
 
 def namespaces_of(task: Task) -> tuple[str, ...]:
-    """What agents may write before the names of a task's tools: servers, their namespaces and the world's name."""
+    """Prefixes that agents may write before tool names: servers, their namespaces and the world's name."""
     return tuple(sorted({*task.domains, *task.namespaces.values(), task.world}))
 
 
 def plain_name(tool: str, offered: Collection[str], namespaces: Collection[str]) -> str:
-    """The offered tool that a name means, a namespace before it taken off: `Clinic__book`, `clinic.book`.
+    """The offered tool that a name refers to, without a namespace before it: `Clinic__book`, `clinic.book`.
 
     Args:
         tool: The name as the agent wrote it.
-        offered: Names of the tools that are offered.
-        namespaces: What may stand before them.
+        offered: Names of the offered tools.
+        namespaces: Prefixes that agents may write before them.
 
     Returns:
         The offered name; any other name unchanged, for the session to refuse.
@@ -219,13 +218,13 @@ def plain_name(tool: str, offered: Collection[str], namespaces: Collection[str])
 
 
 def result_text(result: CallResult) -> str:
-    """A result as agents read it, the same on every engine: the value or the error, as JSON."""
+    """A result as text for agents, the same in every engine: the value or the error, as JSON."""
     value: Json = result.value if result.error is None else {"error": result.error.model_dump(mode="json")}
     return json.dumps(value, ensure_ascii=False)
 
 
 def valid_text(text: str) -> str:
-    """The text with lone surrogates joined or replaced, since UTF-8 cannot hold them."""
+    """The text with lone surrogates joined or replaced, because UTF-8 cannot encode them."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -34,8 +34,8 @@ class World(PreparedWorld):
         Args:
             blueprint: The contract.
             state: The database: a file, a file's content, or a connection.
-            now: The clock of sessions for which nobody names another, `YYYY-MM-DD HH:MM:SS`.
-            policy: What agents read, where there is one.
+            now: The default clock of sessions, `YYYY-MM-DD HH:MM:SS`.
+            policy: The policy that agents read, if there is one.
             most_steps: Steps of SQLite's virtual machine that all sessions together may take.
 
         Raises:
@@ -54,12 +54,12 @@ class World(PreparedWorld):
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
     ) -> ContractSession:
-        """Open a session, either as a task says or as the other arguments say.
+        """Open a session, from a task or from the other arguments.
 
         Args:
-            task: Gives caller, clock, patch, hidden tools and planted faults; the other arguments are then ignored.
-            caller: Key of the person who is signed in; None: nobody is signed in yet.
-            now: The clock, `YYYY-MM-DD HH:MM:SS`; None: the world's.
+            task: Gives caller, clock, patch, hidden tools and planted faults, and overrides the other arguments.
+            caller: Key of the person who is signed in; None if nobody is.
+            now: The clock, `YYYY-MM-DD HH:MM:SS`; None for the world's clock.
             patch: Row changes to make to the world's database before the session begins.
             hidden: Names of tools that the session does not offer.
 
@@ -80,7 +80,7 @@ class World(PreparedWorld):
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of what sessions follow from: the database as a file holds it, and the blueprint."""
+        """sha256 of all that sessions depend on: the content of the database file, and the blueprint."""
         return digest_bytes(self.content + self.blueprint.model_dump_json().encode())
 
     @cached_property
@@ -91,7 +91,7 @@ class World(PreparedWorld):
         return sorted(key for key, row in rows.items() if all(row[account] is not None for account in accounts))
 
     def row_of(self, caller: str, tool: str) -> Row | None:
-        """A person before any session, with the columns that the domain of a tool knows.
+        """A person's original row, with the columns that the domain of a tool knows.
 
         Args:
             caller: The person's key.
@@ -108,7 +108,7 @@ class World(PreparedWorld):
             return read_row(copy.connection, reader_of(role.entity), str(account))
 
     def person_of(self, column: str, key: str) -> str | None:
-        """The person who has a key in a domain, before any session.
+        """The person who has a key in a domain, in the original database.
 
         Args:
             column: The column of the core entity that holds that domain's keys.

@@ -1,4 +1,4 @@
-"""Whether a blueprint can run: `problems` says what is wrong with it, and where."""
+"""The check whether a blueprint can run: `problems` lists its faults and their places."""
 
 from skillweave.world.contract.check import problems
 from skillweave.world.contract.entities import ContractProblem

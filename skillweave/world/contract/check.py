@@ -20,7 +20,7 @@ Column = tuple[str, str]
 
 
 def problems(blueprint: Blueprint) -> list[ContractProblem]:
-    """What is wrong with a blueprint. It can run if and only if none of the problems is fatal."""
+    """The problems of a blueprint. It can run if and only if none of them is fatal."""
     faults = list(entity_problems(blueprint))
     if any(problem.fatal for problem in faults):
         return faults  # Statements can only be checked on tables.
@@ -42,14 +42,14 @@ def _of_statements(blueprint: Blueprint, statements: StatementChecker) -> Iterat
 
 
 def invariant_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    """What is wrong with the invariants. They use no bindings, since they hold at all times."""
+    """The problems of the invariants. They use no bindings, because they hold at all times."""
     yield from duplicates("blueprint", "invariant", [invariant.id for invariant in blueprint.invariants])
     for invariant in blueprint.invariants:
         yield from statements.judge(f"invariant {invariant.id}", invariant.never, "query", frozenset())
 
 
 def event_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    """What is wrong with the events. Their effects may use `:now` and the columns of the picked row."""
+    """The problems of the events. Their effects may use `:now` and the columns of the picked row."""
     yield from duplicates("blueprint", "event", [event.name for event in blueprint.events])
     for event in blueprint.events:
         where = f"event {event.name}"
@@ -66,7 +66,7 @@ def event_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterat
 
 
 def table_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
-    """What is wrong with the tables of a blueprint and with the expressions that fill them."""
+    """The problems of a blueprint's tables and of the expressions that fill them."""
     problems_of_entities = list(entity_problems(blueprint))
     yield from problems_of_entities
     if problems_of_entities:
@@ -79,7 +79,7 @@ def table_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
 
 
 def generated_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    """What is wrong with the expressions that compute attributes. They see their row, all tables and `:now`."""
+    """The problems of the expressions that compute attributes. They see their row, all tables and `:now`."""
     for entity in blueprint.tables:
         for attribute in entity.attributes:
             sql = attribute.generate and attribute.generate.sql
@@ -105,11 +105,11 @@ def _notes(blueprint: Blueprint, statements: StatementChecker) -> Iterator[Contr
 
 
 def _implied(tool: Tool) -> Iterator[ContractProblem]:
-    """Guards that a later guard implies, because it asks the same of the same row, and more: they never fail alone."""
-    asked = [_asked(guard.holds) for guard in tool.guards]
+    """Guards that never fail alone, because a later guard has all their conditions on the same row, and more."""
+    demands = [_asked(guard.holds) for guard in tool.guards]
     for place, guard in enumerate(tool.guards):
         for later in range(place + 1, len(tool.guards)):
-            earlier_asks, later_asks = asked[place], asked[later]
+            earlier_asks, later_asks = demands[place], demands[later]
             if earlier_asks and later_asks and earlier_asks[0] == later_asks[0] and earlier_asks[1] <= later_asks[1]:
                 message = f"implied by the later guard {tool.guards[later].rule}: it is never the only one to fail"
                 yield ContractProblem(f"tool {tool.name}, guard {guard.rule}", message, fatal=False)
@@ -134,7 +134,7 @@ def _asked(holds: str) -> tuple[str, frozenset[str]] | None:
 
 
 def _unobservable(tool: Tool) -> Iterator[ContractProblem]:
-    """Parameters of a write whose value no effect shows."""
+    """Parameters of a write that no effect uses, so that the outcome does not show their value."""
     shown = {binding for effect in tool.effects for binding in parse(effect.sql).bindings}
     for parameter in tool.parameters:
         if tool.kind == "write" and parameter.observable and parameter.name not in shown:
@@ -202,12 +202,14 @@ def _values(value: exp.Expr, enums: dict[str, list[str]]) -> set[str] | None:
     if isinstance(value, exp.Case):
         branches = [*(branch.args["true"] for branch in value.args["ifs"]), value.args.get("default")]
         parts = [_values(branch, enums) for branch in branches if branch is not None]
-        return None if any(part is None for part in parts) else {one for part in parts for one in part or ()}
+        return (
+            None if any(part is None for part in parts) else {value_name for part in parts for value_name in part or ()}
+        )
     return None
 
 
 def _unfilled_columns(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    """Columns that a guard reads and nothing fills."""
+    """Columns that a guard reads but nothing fills."""
     written = set(_written(blueprint))
     for tool in blueprint.tools:
         for guard in tool.guards:
@@ -222,6 +224,6 @@ def _unfilled_columns(blueprint: Blueprint, statements: StatementChecker) -> Ite
 
 
 def _is_filled(entity: Entity, attribute: Attribute) -> bool:
-    given = attribute.generate is not None or attribute.initial is not None or attribute.references is not None
+    has_source = attribute.generate is not None or attribute.initial is not None or attribute.references is not None
     literal = any(attribute.name in row for row in entity.rows.literal or [])
-    return given or literal or attribute.shared or attribute.name == entity.key
+    return has_source or literal or attribute.shared or attribute.name == entity.key

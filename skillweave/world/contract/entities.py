@@ -9,7 +9,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.entity import Attribute, Entity, Generate
 
 MAX_NUMBER = 1e12
-"""The largest number that is drawn."""
+"""The largest number that a generator may draw."""
 MAX_DAYS = 36500
 """The largest offset from the world's clock, in days."""
 _UNITS_A_DAY = {"days": 1, "hours": 24, "minutes": 1440}
@@ -19,18 +19,18 @@ TIME = re.compile("([01]?[0-9]|2[0-3]):[0-5][0-9]")
 
 @dataclass(frozen=True)
 class ContractProblem:
-    """Something that is wrong, or odd, in a blueprint."""
+    """A fault or an oddity of a blueprint."""
 
     where: str
-    """`tool cancel_appointment, guard cancel_deadline`."""
+    """The place: `tool cancel_appointment, guard cancel_deadline`."""
     message: str
-    """What is wrong, in words for the blueprint's author."""
+    """The fault, in words for the blueprint's author."""
     fatal: bool = True
-    """False: a note; the blueprint runs nevertheless."""
+    """False for a note: the blueprint can run nevertheless."""
 
 
 def entity_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
-    """What is wrong with the tables of a blueprint."""
+    """The problems of a blueprint's tables."""
     yield from duplicates("blueprint", "entity", [entity.name for entity in blueprint.tables])
     yield from duplicates("blueprint", "table", [entity.table for entity in blueprint.tables])
     yield from duplicates("blueprint", "prefix", [entity.prefix for entity in blueprint.tables if entity.prefix])
@@ -38,7 +38,7 @@ def entity_problems(blueprint: Blueprint) -> Iterator[ContractProblem]:
     for entity in blueprint.tables:
         if entity.table.startswith("sqlite_"):
             yield ContractProblem(f"entity {entity.name}", "names of tables that begin with sqlite_ are SQLite's own")
-        yield from duplicates(f"entity {entity.name}", "attribute", [one.name for one in entity.attributes])
+        yield from duplicates(f"entity {entity.name}", "attribute", [column.name for column in entity.attributes])
         yield from _key(entity)
         yield from _rows(blueprint, entity)
         for attribute in entity.attributes:
@@ -50,7 +50,7 @@ def duplicates(where: str, noun: str, names: Iterable[str]) -> Iterator[Contract
 
     Args:
         where: The part of the blueprint.
-        noun: What the names name: `attribute`.
+        noun: The kind of thing named: `attribute`.
         names: All names.
     """
     for name, count in sorted(Counter(name.lower() for name in names).items()):
@@ -149,5 +149,7 @@ def _rows(blueprint: Blueprint, entity: Entity) -> Iterator[ContractProblem]:
         yield ContractProblem(where, f"per {parent!r} names the entity itself; its rows are drawn for those of another")
     if entity.rows.low > entity.rows.high:
         yield ContractProblem(where, f"low {entity.rows.low} is more than high {entity.rows.high}")
-    if parent is not None and not any((one.references or "").startswith(f"{parent}.") for one in entity.attributes):
+    if parent is not None and not any(
+        (column.references or "").startswith(f"{parent}.") for column in entity.attributes
+    ):
         yield ContractProblem(where, f"per {parent!r} needs an attribute that references it")

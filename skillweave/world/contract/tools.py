@@ -1,6 +1,7 @@
-"""Statements of a blueprint: refused, or prepared by SQLite, which reports the tables and columns that they touch.
+"""Problems of a blueprint's statements and tools.
 
-Tools: what they may bind, write and return, and what each kind of tool must be.
+SQLite prepares each statement that is not refused, and reports the tables and columns that it touches. The check of a
+tool covers its bindings, writes and results, and the requirements on its kind.
 """
 
 import sqlite3
@@ -33,16 +34,16 @@ class StatementPreparer:
         self._tables = [entity.table for entity in blueprint.tables]
         self._views = [view.entity.table for view in blueprint.views]
         self._connection = database.create(blueprint)
-        # With foreign keys on, each write would also be reported as a read of the referenced table.
+        # With foreign keys on, SQLite would report each write as a read of the referenced table too.
         self._connection.execute("PRAGMA foreign_keys = OFF")
         for limit, value in LIMITS.items():
             self._connection.setlimit(limit, value)
-        # Code that joins all guards of a tool nests them deeper than here.
+        # Code that joins all guards of a tool nests them deeper than this check does.
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_EXPR_DEPTH, LIMITS[sqlite3.SQLITE_LIMIT_EXPR_DEPTH] // 2)
         self._known: dict[str, Access] = {}
 
     def of(self, statement: str) -> Access:
-        """What a statement touches. Raises WorldError if SQLite cannot prepare it."""
+        """The tables and columns that a statement touches. Raises WorldError if SQLite cannot prepare it."""
         if statement not in self._known:
             self._known[statement] = self._prepare(statement)
         return self._known[statement]
@@ -75,7 +76,7 @@ class StatementChecker:
         self._accesses.close()
 
     def access(self, text: str, form: SqlForm) -> Access:
-        """What a statement touches. Raises WorldError if SQLite cannot prepare it."""
+        """The tables and columns that a statement touches. Raises WorldError if SQLite cannot prepare it."""
         return self._accesses.of(guard_query(text) if form == "expression" else text)
 
     def judge(
@@ -86,7 +87,7 @@ class StatementChecker:
         Args:
             where: The part of the blueprint, for the message.
             text: The SQL.
-            form: What it has to be.
+            form: The form that it must have.
             allowed: Bindings that it may use.
             texts: Bindings that hold text of any form.
         """
@@ -122,7 +123,7 @@ RESERVED_ERRORS = frozenset(
 
 
 def tool_problems(blueprint: Blueprint, statements: StatementChecker) -> Iterator[ContractProblem]:
-    """What is wrong with the tools of a blueprint."""
+    """The problems of a blueprint's tools."""
     yield from duplicates("blueprint", "tool", [*(tool.name for tool in blueprint.tools), *sorted(SESSION_TOOLS)])
     yield from _shared_rules(blueprint)
     auth = [tool.name for tool in blueprint.tools if tool.kind == "auth"]
@@ -202,23 +203,23 @@ def _guard(where: str, guard: Guard) -> Iterator[ContractProblem]:
 
 def _shared_rules(blueprint: Blueprint) -> Iterator[ContractProblem]:
     says: dict[str, str] = {}
-    held: dict[str, str] = {}
+    holders: dict[str, str] = {}
     for tool in blueprint.tools:
         parts: list[Guard | Effect] = [*tool.guards, *tool.effects]
         for part in parts:
             where = f"tool {tool.name}, rule {part.rule}"
             if says.setdefault(part.rule, part.says) != part.says:
                 yield ContractProblem(where, f"the rule says {part.says!r} here and {says[part.rule]!r} before")
-            if isinstance(part, Guard) and held.setdefault(part.rule, part.enforced_by) != part.enforced_by:
+            if isinstance(part, Guard) and holders.setdefault(part.rule, part.enforced_by) != part.enforced_by:
                 yield ContractProblem(
-                    where, f"the rule is held by the {part.enforced_by} here and the {held[part.rule]} before"
+                    where, f"the rule is held by the {part.enforced_by} here and the {holders[part.rule]} before"
                 )
 
 
 def _statements(where: str, tool: Tool, statements: StatementChecker) -> Iterator[ContractProblem]:
     texts = texts_of(tool)
-    given = frozenset(parameter.name for parameter in tool.parameters) | {"now"}
-    known = given if tool.kind == "auth" else given | {"caller"}
+    available = frozenset(parameter.name for parameter in tool.parameters) | {"now"}
+    known = available if tool.kind == "auth" else available | {"caller"}
     for guard in tool.guards:
         yield from statements.judge(f"{where}, guard {guard.rule}", guard.holds, "expression", known, texts)
     for effect in tool.effects:
