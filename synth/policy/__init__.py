@@ -1,1 +1,1 @@
-"""Policies: the manual that an agent reads, its check, and its rules set against their SQL."""
+"""Policies: the manual that an agent reads, its check, and the comparison of its rules with their SQL."""

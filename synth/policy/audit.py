@@ -1,7 +1,7 @@
 """The audit: each rule's sentence compared with its SQL, both ways.
 
-The sentence has to say all numbers, durations, shares and enum values of the SQL. It may not give any figure, nor any
-other value of those enums, that the SQL does not hold. Guards and effects that share a rule's number are one rule.
+The sentence has to state all numbers, durations, shares and enum values of the SQL. It must not state other figures,
+nor other values of those enums. Guards and effects with the same rule number are one rule.
 """
 
 import re
@@ -24,16 +24,16 @@ from synth.policy.wording import (
 )
 
 _KNOWN_VALUE = "~"
-"""Stands in a sentence for a value that the SQL holds."""
+"""Replaces a value of the SQL in a sentence."""
 
 
 @dataclass
 class Rule:
-    """A rule: its number, its sentence, and all SQL that the sentence stands for."""
+    """A rule: its number, its sentence, and all SQL that the sentence describes."""
 
     number: str
     says: list[str] = field(default_factory=list)
-    """More than one if parts that share the number have different sentences."""
+    """Its sentences; more than one if parts with the same number have different sentences."""
     sql: list[str] = field(default_factory=list)
 
     def add(self, says: str, sql: str) -> None:
@@ -56,13 +56,13 @@ def rules_of(blueprint: Blueprint) -> list[Rule]:
 
 
 def audit(blueprint: Blueprint) -> list[str]:
-    """Where sentence and SQL of any rule differ, in words for the author. Empty if all agree."""
+    """The differences between the sentence and the SQL of each rule, in words for the author. Empty if all agree."""
     common = common_words(blueprint)
     return [fault for rule in rules_of(blueprint) for fault in audit_rule(rule, blueprint, common)]
 
 
 def common_words(blueprint: Blueprint) -> frozenset[str]:
-    """Stems of the words in names of tools, tables and columns; in a sentence they need not mean enum values."""
+    """Stems of the words in names of tools, tables and columns, which need not mean enum values in a sentence."""
     named = [tool.name for tool in blueprint.tools] + [entity.table for entity in blueprint.tables]
     named += [attribute.name for entity in blueprint.tables for attribute in entity.attributes]
     return frozenset(stem for name in named for stem in stems(name))
@@ -75,7 +75,7 @@ def audit_rule(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> list
 
 
 def differences(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> list[str]:
-    """What is wrong with a rule's sentence: it cannot stand in a policy, or does not say what its SQL does.
+    """The faults of a rule's sentence: it does not fit a policy, or it differs from the SQL.
 
     Args:
         rule: The rule.
@@ -107,7 +107,7 @@ def differences(rule: Rule, blueprint: Blueprint, common: frozenset[str]) -> lis
 
 
 def _companion_sentences(rule: Rule, blueprint: Blueprint) -> str:
-    """The other sentences of the tools that have this effect: what they say, the effect's sentence need not repeat."""
+    """The other sentences of the tools with this effect. The effect's sentence need not repeat them."""
     others: dict[str, None] = {}
     for tool in blueprint.tools:
         parts: list[Guard | Effect] = [*tool.guards, *tool.effects]
@@ -135,7 +135,7 @@ def _unsaid_demands(
 
 
 def _is_said(demand: Demand, text: str, readings: set[Quantity]) -> bool:
-    """Whether a text, whose quantities have these readings, says what a demand wants."""
+    """Whether a text, whose quantities have these readings, meets a demand."""
     return names_value(text, demand.word) if demand.word else _have_common(demand.options, readings)
 
 
@@ -160,7 +160,7 @@ def _foreign_values(demands_of_rule: Sequence[Demand], sentence: str, common: fr
 
 
 def _is_listed_with_known(text: str, value: str) -> bool:
-    """Whether a value stands in one list with values that the SQL holds: `held, ticketed or checked in`."""
+    """Whether a value is in one list with values of the SQL: `held, ticketed or checked in`."""
     words = re.escape(value.replace("_", " "))
     between = r"\s*(?:,\s*(?:(?:or|and|nor)\s)?|\b(?:or|and|nor)\s)\s*(?:an?\s)?"
     return re.search(rf"{_KNOWN_VALUE}{between}{words}\b|\b{words}{between}{_KNOWN_VALUE}", text) is not None
@@ -169,7 +169,7 @@ def _is_listed_with_known(text: str, value: str) -> bool:
 def _mixed_up_numbers(
     pairs: Sequence[tuple[str, frozenset[Quantity]]], sentence: str, stated: Sequence[StatedQuantity]
 ) -> Iterator[str]:
-    """A fault if numbers stand beside the wrong values: `50 % for saver, 25 % for flexible` for the opposite SQL."""
+    """A fault if numbers are next to the wrong values: `50 % for saver, 25 % for flexible` for the opposite SQL."""
     spots = {value: places_of_value(sentence, value) for value, _ in pairs}
     if not all(spots.values()):
         return
@@ -178,9 +178,9 @@ def _mixed_up_numbers(
     def beside(spot: tuple[int, int], after: bool) -> list[StatedQuantity]:
         if after:
             end = min((start for start, _ in all_spots if start > spot[0]), default=len(sentence))
-            return [one for one in stated if one.is_firm and spot[1] <= one.start < end]
+            return [quantity for quantity in stated if quantity.is_firm and spot[1] <= quantity.start < end]
         start = max((end for _, end in all_spots if end < spot[1]), default=0)
-        return [one for one in stated if one.is_firm and start <= one.start < spot[0]]
+        return [quantity for quantity in stated if quantity.is_firm and start <= quantity.start < spot[0]]
 
     def holds(value: str, options: frozenset[Quantity], after: bool) -> bool:
         return any(
@@ -188,7 +188,7 @@ def _mixed_up_numbers(
         )
 
     def is_mixed_up(after: bool) -> bool:
-        """Whether beside some value stands a number of another, and none of its own."""
+        """Whether some value is next to another value's number and not next to its own."""
         unmatched = [value for value, options in pairs if not holds(value, options, after)]
         return any(holds(value, options, after) for value in unmatched for other, options in pairs if other != value)
 

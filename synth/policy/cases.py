@@ -1,8 +1,7 @@
 """Cases of a rule: situations in words that just meet its guard and just break it, with the verdict of its SQL.
 
-All values near the guard's figures, and all values of its enums, are tried by execution. The two cases of a pair differ
-in one value, and that value decides. The words name only what the guard reads, so that the rule's sentence alone has to
-decide the case.
+SQLite evaluates the guard for all values near its figures and all values of its enums. The two cases of a pair differ
+in one value, which decides. The words name only what the guard reads, so that the rule's sentence alone decides.
 """
 
 import sqlite3
@@ -18,9 +17,9 @@ from synth.policy.expressions import TimeSpan
 from synth.policy.formula import Formula, NoCaseError, Variable, formula_of
 
 MOST_PAIRS = 3
-"""Pairs of cases for one rule."""
+"""Most pairs of cases for one rule."""
 MOST_SITUATIONS = 600
-"""Situations of one guard that are executed, at most."""
+"""Most situations of one guard to execute."""
 
 
 class RuleCase(Record):
@@ -33,7 +32,7 @@ class RuleCase(Record):
 
 @dataclass(frozen=True)
 class Option:
-    """A value of a variable, as it is bound in SQL and as it is put into words."""
+    """A value of a variable, for SQL and in words."""
 
     value: Value
     words: str
@@ -49,7 +48,7 @@ class CasesOfRule:
     sentence: str
     cases: tuple[RuleCase, ...]
     why_none: str = ""
-    """Why no case could be put into words."""
+    """Why there is no case in words; empty if there are cases."""
 
 
 def cases_of(blueprint: Blueprint, now: str) -> list[CasesOfRule]:
@@ -57,10 +56,10 @@ def cases_of(blueprint: Blueprint, now: str) -> list[CasesOfRule]:
 
     Args:
         blueprint: The contract.
-        now: The clock, from which times are counted.
+        now: The clock from which times are counted.
 
     Returns:
-        One record a rule, in the order in which tools state them. A rule's first guard stands for all its guards.
+        One record for each rule, in the order in which tools state them. A rule's first guard stands for all.
     """
     first: dict[str, tuple[Tool, Guard]] = {}
     for tool in blueprint.tools:
@@ -130,8 +129,8 @@ def _closest_pair(
         rest = tuple((other, option.value) for other, option in situation.items() if other != name)
         groups.setdefault(rest, []).append((situation, verdict))
     for group in groups.values():
-        meets = [one for one in group if one[1]]
-        breaks = [one for one in group if not one[1]]
+        meets = [candidate for candidate in group if candidate[1]]
+        breaks = [candidate for candidate in group if not candidate[1]]
         for good, bad in product(meets, breaks):
             distance = abs(good[0][name].order - bad[0][name].order)
             missing = sum(option.value is None for option in (*good[0].values(), *bad[0].values()))

@@ -1,8 +1,8 @@
-"""Demands: what a rule's sentence has to say because its SQL holds it: numbers with their meaning, and enum values.
+"""Demands: the numbers and enum values of a rule's SQL that its sentence has to state.
 
-A literal's meaning follows from where it stands: beside a column of cents it is money, as a factor of such a column a
-share, as a date modifier a duration. What only makes the SQL work (EXISTS (SELECT 1), COALESCE(..., 0), a first status)
-may be said but need not be.
+The position of a literal gives its meaning: next to a column of cents it is money, as a factor of such a column a
+share, as a date modifier a duration. A sentence may omit literals that only make the SQL work (EXISTS (SELECT 1),
+COALESCE(..., 0), a first status).
 """
 
 import re
@@ -27,28 +27,28 @@ _CLOCK = re.compile(r"(\d\d):(\d\d)(?::\d\d)?")
 
 @dataclass(frozen=True)
 class Demand:
-    """A literal of the SQL, and what the sentence may say for it."""
+    """A literal of the SQL, and its possible forms in the sentence."""
 
     options: frozenset[Quantity] = frozenset()
-    """For a number: the quantities that it may mean."""
+    """The possible meanings of a number."""
     word: str = ""
     """An enum value."""
     siblings: tuple[str, ...] = ()
-    """The other values of its enum; none if the SQL goes on to say what holds for those."""
+    """The other values of its enum; empty if the SQL also treats those."""
     required: bool = True
-    """Whether the sentence must say it."""
+    """Whether the sentence must state it."""
     counted: bool = False
-    """It only says which rows are counted, or what is recorded. The sentence must say it only if it names another value
-    of the same enum."""
+    """Whether it only selects the counted rows or records a value. Then the sentence must state it only if it names
+    another value of the same enum."""
 
     @property
     def text(self) -> str:
-        """How messages name it."""
+        """Its name in messages."""
         return repr(self.word.replace("_", " ")) if self.word else " or ".join(sorted(map(in_words, self.options)))
 
 
 def demands(sql: str, blueprint: Blueprint) -> list[Demand]:
-    """What the sentence of a guard's condition, or of an effect's statement, has to say."""
+    """The demands on the sentence of a guard's condition or of an effect's statement."""
     tree = parse(sql).tree
     reader = _LiteralReader(_meanings(blueprint), _takes_hundredths(tree))
     return [demand for literal in _literals(tree) for demand in reader.read(literal)]
@@ -57,13 +57,13 @@ def demands(sql: str, blueprint: Blueprint) -> list[Demand]:
 @dataclass(frozen=True)
 class _ColumnMeanings:
     enums: Mapping[str, Sequence[tuple[str, ...]]]
-    """Column or parameter -> the enums that go by its name."""
+    """Column or parameter -> the enums of that name."""
     money: frozenset[str]
     initial: frozenset[tuple[str, str]]
     """(column, first value)."""
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     booleans: frozenset[str] = frozenset()
-    """Columns and parameters that hold true or false, and nothing else of their name."""
+    """Names that belong only to boolean columns and parameters."""
 
 
 def _meanings(blueprint: Blueprint) -> _ColumnMeanings:
@@ -118,7 +118,7 @@ def _says_nothing(literal: exp.Literal) -> bool:
     if isinstance(parent, exp.Substring | exp.TimeToStr | exp.Nullif):
         return True
     if isinstance(parent, exp.Div) and parent.expression is literal and Fraction(str(literal.this)) in _POWERS_OF_TEN:
-        return True  # It only converts units: 10000 turns two percentages into shares.
+        return True  # The literal only converts units: 10000 turns two percentages into shares.
     if isinstance(parent, exp.Anonymous) and str(parent.this).lower() == "strftime":
         return parent.expressions[0] is literal
     return isinstance(parent, exp.Round) and literal is parent.args.get("decimals")
@@ -213,25 +213,26 @@ def _is_calendar(literal: exp.Literal) -> bool:
 
 
 def _is_aside(literal: exp.Literal) -> bool:
-    """Whether a value only says which rows are counted (`fewer than 3 places left` need not say of what status the
-    others are), or is kept by an effect (a refund is kept as a payment of the kind refund)."""
+    """Whether a value only selects the counted rows (`fewer than 3 places left` need not name the others' status),
+    or an effect records it (a refund becomes a payment of the kind refund)."""
     where = literal.find_ancestor(exp.Where)
     if where is None and literal.find_ancestor(exp.Insert, exp.Update) is not None:
         return literal.find_ancestor(exp.Case) is None
     select = where.parent if where is not None else None
     return isinstance(select, exp.Select) and any(
-        one.find(exp.AggFunc) is not None and literal.find_ancestor(exp.Where) is where for one in select.expressions
+        expression.find(exp.AggFunc) is not None and literal.find_ancestor(exp.Where) is where
+        for expression in select.expressions
     )
 
 
 def _shares(number: Fraction) -> set[Quantity]:
-    """0.8 as `80 %`, or as `20 %` off."""
+    """The readings of a share: 0.8 as `80 %`, or as `20 %` off."""
     shares = {Quantity(number, "share")}
     return shares if number.denominator == 1 else {*shares, Quantity(abs(1 - number), "share")}
 
 
 def _feeds_a_date(literal: exp.Literal) -> bool:
-    """Whether a string is a part of a date modifier that is put together: `'-' || days || ' days'`."""
+    """Whether a string is a part of a concatenated date modifier: `'-' || days || ' days'`."""
     return (
         re.fullmatch(r" ?(?:minute|hour|day|month|year)s?|start of \w+|weekday \d|unixepoch", str(literal.this))
         is not None
@@ -246,10 +247,10 @@ def numbers_by_value(sql: str) -> Iterator[list[tuple[str, frozenset[Quantity]]]
     for case in parse(sql).tree.find_all(exp.Case):
         pairs = []
         for branch in case.args["ifs"]:
-            value, given = branch.this, branch.args["true"]
-            if case.this is None or not isinstance(value, exp.Literal) or not isinstance(given, exp.Literal):
+            value, result = branch.this, branch.args["true"]
+            if case.this is None or not isinstance(value, exp.Literal) or not isinstance(result, exp.Literal):
                 break
-            number = Fraction(str(given.this)) if not given.is_string else Fraction(0)
+            number = Fraction(str(result.this)) if not result.is_string else Fraction(0)
             if number:
                 percent = {Quantity(number / 100, "share"), Quantity(abs(1 - number / 100), "share")}
                 spans = {duration(number, unit) for unit in ("minute", "hour", "day", "month", "year")}

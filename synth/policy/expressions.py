@@ -1,4 +1,4 @@
-"""The parts of a guard's condition, read off its syntax tree: their shape, time spans in them, and nouns for them."""
+"""The parts of a guard's condition in its syntax tree: their shapes, their time spans, and nouns for them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def is_date_function(node: exp.Expr) -> bool:
 
 
 def time_spans(comparison: exp.Expr) -> set[TimeSpan] | None:
-    """The distances that a comparison of times names; None if the data decide one."""
+    """The distances in a comparison of times; None if one depends on the data."""
     spans: set[TimeSpan] = set()
     for node in comparison.find_all(exp.Literal):
         if not node.is_string:
@@ -75,7 +75,7 @@ def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def names_the_row(node: exp.Expr) -> bool:
-    """Whether a comparison only says which row is meant: `visit_id = :visit_id`, `v.slot_id = s.slot_id`."""
+    """Whether a comparison only identifies a row: `visit_id = :visit_id`, `v.slot_id = s.slot_id`."""
     if not isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ):
         return False
     sides = [_key_name(node.left), _key_name(node.right)]
@@ -89,7 +89,7 @@ def _key_name(side: exp.Expr) -> str | None:
 
 
 def parts_read(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What an expression reads, a subquery, a difference and a length as one."""
+    """The parts that an expression reads. A subquery, a difference and a length each count as one part."""
     whole = isinstance(node, exp.Column | exp.Placeholder | exp.Subquery | exp.Case | exp.Length)
     if gives_a_time(node):
         yield from parts_read(node.this.expressions[0])
@@ -106,7 +106,7 @@ def sides_of(comparison: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
 
 
 def gives_a_time(node: exp.Expr) -> bool:
-    """Whether a subquery gives a time that is counted from a column: `(SELECT date(due_on, '+20 days') FROM ...)`."""
+    """Whether a subquery gives a time relative to a column: `(SELECT date(due_on, '+20 days') FROM ...)`."""
     if not isinstance(node, exp.Subquery) or not isinstance(node.this, exp.Select):
         return False
     projected = node.this.expressions
@@ -131,7 +131,7 @@ def is_timed(node: exp.Expr) -> bool:
 
 
 def is_shifted(copy: exp.Expr, name: str) -> bool:
-    """Whether a date function shifts this variable, so that the comparison's other time is counted from it."""
+    """Whether a date function shifts this variable, so that the other time of the comparison is relative to it."""
     for call in copy.find_all(exp.Anonymous):
         variables = [part.name for part in call.find_all(exp.Placeholder)]
         if name in variables and any(isinstance(part, exp.Literal) for part in call.expressions):
@@ -140,7 +140,7 @@ def is_shifted(copy: exp.Expr, name: str) -> bool:
 
 
 def inside_count(literal: exp.Expr) -> bool:
-    """Whether a literal belongs to the conditions of a count, and not to what the count is compared with."""
+    """Whether a literal is in the conditions of a count, and not the number that the count is compared with."""
     case = literal.find_ancestor(exp.Case)
     return case is not None and case.this is None
 
@@ -150,7 +150,7 @@ _TIMES = ("date", "datetime")
 
 
 class Nouns:
-    """The nouns by which cases call what one tool's guards read."""
+    """The nouns in cases for the values that one tool's guards read."""
 
     def __init__(self, tool: Tool, blueprint: Blueprint) -> None:
         self._parameters = {parameter.name: parameter for parameter in tool.parameters}
@@ -172,7 +172,7 @@ class Nouns:
         return f"{_spaced(table)} of this {self._person}"
 
     def noun(self, atom: exp.Expr) -> str | None:
-        """What a column, parameter or figure is called: `the visit's "moves"`. None if it has no name."""
+        """The noun for a column, parameter or figure: `the visit's "moves"`. None if it has no name."""
         if isinstance(atom, exp.Placeholder):
             return f'the given "{_spaced(atom.name)}"' if atom.name in self._parameters else None
         if isinstance(atom, exp.Column):
@@ -188,7 +188,7 @@ class Nouns:
         return None
 
     def kind(self, atom: exp.Expr) -> VariableKind | None:
-        """What kind of values it has; None if it is no plain figure."""
+        """The kind of its values; None if it is no plain figure."""
         if isinstance(atom, exp.Sub):
             return self.kind(atom.left)
         if isinstance(atom, exp.Length):
@@ -231,7 +231,7 @@ class Nouns:
         return None
 
     def _is_chosen(self, column: exp.Column, table: str) -> bool:
-        """Whether the column's row is named by a parameter, not reached from another row."""
+        """Whether a parameter names the column's row, and no other row leads to it."""
         keys = [name for name, refers_to in self._keys.items() if refers_to == table]
         scope = column.find_ancestor(exp.Select)
         for equal in scope.find_all(exp.EQ) if scope is not None else ():
@@ -258,7 +258,7 @@ class Nouns:
 
 
 def count_of(table: str) -> str:
-    """What a count of rows is called: `the number of such visit records`."""
+    """The noun for a count of rows: `the number of such visit records`."""
     return f"the number of such {_spaced(table)} records"
 
 

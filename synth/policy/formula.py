@@ -1,7 +1,7 @@
 """A guard as a formula over a few variables: cells of rows become variables, comparisons stay as they are.
 
-`EXISTS (SELECT 1 FROM visit WHERE visit_id = :visit_id AND status = 'booked')` becomes `:v0 = 'booked'`. Conditions
-that only say which row is meant are left out. A guard without such a form has no cases (`NoCaseError`).
+`EXISTS (SELECT 1 FROM visit WHERE visit_id = :visit_id AND status = 'booked')` becomes `:v0 = 'booked'`. The formula
+leaves out conditions that only identify a row. A guard without such a form has no cases (`NoCaseError`).
 """
 
 from dataclasses import dataclass, field
@@ -32,32 +32,32 @@ from synth.policy.expressions import (
 
 
 class NoCaseError(Exception):
-    """A guard compares something that cannot be put into words by itself; the message says what."""
+    """A guard compares something that has no words of its own; the message names it."""
 
 
 @dataclass
 class Variable:
-    """Something that the formula reads, with the values that matter for it."""
+    """An input of the formula, with the values that matter for it."""
 
     name: str
     """The binding in the formula's SQL."""
     noun: str
-    """What cases call it."""
+    """The noun for it in cases."""
     kind: VariableKind
     numbers: set[Fraction] = field(default_factory=set)
-    """Numbers that it is compared with."""
+    """Numbers to which the guard compares it."""
     choices: list[str] = field(default_factory=list)
-    """For an enum: its values."""
+    """The values of an enum."""
     steps: set[TimeSpan] = field(default_factory=set)
-    """For a time: distances from its base."""
+    """The distances of a time from its base."""
     base: str = ""
-    """The binding that a time is counted from; empty if it is counted from now."""
+    """The binding of a time's base; empty if the base is now."""
     dates: bool = False
     """Whether a time is a day without a time of day."""
     can_lack: bool = False
     """Whether it may be NULL."""
     fixed: bool = False
-    """Whether another time is counted from it, so that it is not varied itself."""
+    """Whether it is the base of another time, so that its own value does not vary."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Formula:
     """A condition over variables."""
 
     sql: str
-    """An expression that binds the variables' names."""
+    """An SQL expression with the variables as bindings."""
     variables: tuple[Variable, ...]
 
 
@@ -78,7 +78,7 @@ def formula_of(holds: str, tool: Tool, blueprint: Blueprint) -> Formula:
         blueprint: The tool's contract.
 
     Raises:
-        NoCaseError: The condition has no such form, or only says which row is meant.
+        NoCaseError: The condition has no such form, or only identifies a row.
     """
     builder = _FormulaBuilder(tool, blueprint)
     sql = builder.build(parse(holds).tree)
@@ -133,7 +133,7 @@ class _FormulaBuilder:
         return inner
 
     def _row_conditions(self, select: exp.Expr) -> str:
-        """The conditions on a subquery's row, without those that say which row it is; `1` if none is left."""
+        """The conditions on a subquery's row, without those that identify the row; `1` if none remain."""
         if not isinstance(select, exp.Select) or any(select.args.get(name) for name in ("group", "having", "limit")):
             raise NoCaseError("a subquery that groups or limits its rows")
         where = select.args.get("where")
@@ -194,7 +194,7 @@ class _FormulaBuilder:
         return f"(:{variable.name} {operator} {literal.sql(dialect='sqlite')})"
 
     def _substitute(self, node: exp.Expr, copied: exp.Expr) -> Variable | None:
-        """Substitute a variable for something that a comparison reads. None for `:now` and for a CASE of figures."""
+        """Substitute a variable for one side of a comparison. None for `:now` and for a CASE of figures."""
         if isinstance(node, exp.Placeholder) and node.name == "now":
             return None
         if is_count(node):

@@ -1,6 +1,6 @@
-"""What a literal in SQL means, read off what stands around it in the syntax tree.
+"""The meaning of a literal in SQL, from its context in the syntax tree.
 
-Each function walks up from the literal to the comparison, assignment or column in which its value ends.
+Each function walks up from the literal to the comparison, assignment or column that uses its value.
 """
 
 from collections.abc import Collection, Iterator
@@ -19,22 +19,22 @@ _DAYS_APART = {1: "day", 24: "hour", 1440: "minute"}
 
 @dataclass
 class NumberContext:
-    """What stands around a number, and so what it may mean."""
+    """The context of a number, which gives its possible meanings."""
 
     money: bool = False
-    """Compared with, or stored in, a column of cents."""
+    """Whether it is compared with, or stored in, a column of cents."""
     factor: bool = False
-    """Multiplied or divided by."""
+    """Whether it is a factor or a divisor."""
     of_money: bool = False
-    """Multiplied with a column of cents."""
+    """Whether it is multiplied with a column of cents."""
     percent: bool = False
-    """Beside a name with `percent`, or divided by 100."""
+    """Whether it is next to a name with `percent`, or divided by 100."""
     hour: bool = False
-    """Compared with an hour of the day."""
+    """Whether it is compared with an hour of the day."""
     step: bool = False
-    """Added or subtracted."""
+    """Whether it is added or subtracted."""
     units: frozenset[str] = frozenset()
-    """Units of time that names around it contain."""
+    """Units of time in the names around it."""
 
     @classmethod
     def of(cls, literal: exp.Literal, money: frozenset[str]) -> "NumberContext":
@@ -72,7 +72,7 @@ def upward(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
 
 
 def _names_beside(node: exp.Expr, parent: exp.Expr) -> set[str]:
-    """Columns and parameters beside a node, or the column that it is stored in."""
+    """Columns and parameters next to a node, or the column that stores it."""
     if isinstance(parent, exp.Select | exp.Tuple) and (parent.find_ancestor(exp.Insert) is not None):
         column = _inserted_column(node, parent)
         return {column} if column else set()
@@ -89,7 +89,7 @@ def _names_beside(node: exp.Expr, parent: exp.Expr) -> set[str]:
 
 
 def _value_names(expression: exp.Expr) -> Iterator[str]:
-    """Names of the columns and parameters that make an expression's value, without conditions of subqueries."""
+    """Names of the columns and parameters that give an expression's value, without conditions of subqueries."""
     if isinstance(expression, exp.Subquery | exp.Select):
         select = expression.find(exp.Select)
         for projected in select.expressions if select is not None else []:
@@ -121,7 +121,7 @@ def _inserted_column(node: exp.Expr, parent: exp.Expr) -> str | None:
 
 
 def names_around(literal: exp.Literal) -> list[str]:
-    """Columns and parameters that a string is compared with or stored in, nearest first."""
+    """Columns and parameters to which a string is compared or assigned, nearest first."""
     names: list[str] = []
     for node, parent in upward(literal):
         if isinstance(parent, exp.Case) and parent.this is not None:
@@ -137,18 +137,18 @@ def names_around(literal: exp.Literal) -> list[str]:
 def _has_hundred(product: exp.Expr) -> bool:
     top = product.parent if isinstance(product.parent, exp.Div) else product
     return isinstance(top, exp.Div) and any(
-        not one.is_string and Fraction(str(one.this)) == 100 for one in top.expression.find_all(exp.Literal)
+        not factor.is_string and Fraction(str(factor.this)) == 100 for factor in top.expression.find_all(exp.Literal)
     )
 
 
 def is_near(literal: exp.Literal, names: Collection[str]) -> bool:
-    """Whether any of these columns or parameters stands in the comparison or assignment that a number is part of."""
+    """Whether any of these columns or parameters is in the comparison or assignment of a number."""
     *_, (_, top) = upward(literal)
-    return any(str(one.name) in names for one in top.find_all(exp.Column, exp.Placeholder))
+    return any(str(name.name) in names for name in top.find_all(exp.Column, exp.Placeholder))
 
 
 def ratios(literal: exp.Literal) -> set[Fraction]:
-    """The shares that a number means if amounts are compared by factors: `paid * 100 >= fee * 50` means a half."""
+    """The shares that a number means in a comparison by factors: `paid * 100 >= fee * 50` means a half."""
     number = Fraction(str(literal.this))
     for node, parent in upward(literal):
         if isinstance(parent, COMPARISONS):
@@ -166,7 +166,7 @@ def ratios(literal: exp.Literal) -> set[Fraction]:
 
 
 def days_apart(literal: exp.Literal) -> str | None:
-    """The unit of a number that a julianday() difference is compared with; empty for the factor that makes the unit."""
+    """The unit of a number that is compared with a julianday() difference; empty for the factor that gives the unit."""
     for node, parent in upward(literal):
         if isinstance(parent, exp.Mul) and _is_difference(parent) and node is literal:
             return ""

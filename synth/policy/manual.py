@@ -1,7 +1,7 @@
-"""The manual that an agent reads as its policy: the parts that an author gives, their check, and the text made of them.
+"""The manual that an agent reads as its policy: the author's parts, their check, and the assembled text.
 
-The author writes the text around the rules and groups the rules by number. The rules' sentences are inserted here, each
-in the section of each of its tools. What the author adds may explain but not rule: a tool's section has no figure
+The author writes the text around the rules and groups the rules by number. This module inserts the rules' sentences,
+each in the section of each of its tools. The author's text may explain but adds no rule: a tool's section has no figure
 outside of a rule's sentence, and nothing says which rules a tool enforces.
 """
 
@@ -32,9 +32,9 @@ class ManualSection(Record):
     tool: Label
     heading: Label
     purpose: Paragraph
-    """What the tool is for."""
+    """The purpose of the tool."""
     confirm: Sentence = ""
-    """Asks for the customer's confirmation; printed only if the tool requires it."""
+    """The request for the customer's confirmation, printed only if the tool requires it."""
     paragraphs: list[RuleParagraph] = Field(default_factory=list, max_length=32)
 
 
@@ -42,7 +42,7 @@ class ManualParts(Record):
     """A manual, without the sentences of its rules."""
 
     introduction: Annotated[str, Field(max_length=20_000)]
-    """Markdown: everything that belongs to no single tool."""
+    """Everything that belongs to no single tool, as Markdown."""
     sections: list[ManualSection] = Field(max_length=200)
 
 
@@ -87,18 +87,18 @@ def sentences_of(blueprint: Blueprint) -> dict[str, str]:
 
 
 def on_one_line(text: str) -> str:
-    """A text with all its whitespace made single spaces."""
+    """A text with each run of whitespace replaced by one space."""
     return " ".join(text.split())
 
 
 def non_prose_in(text: str) -> str | None:
-    """The first part of a text that is no plain prose: SQL, or a mark by which programs read a policy."""
+    """The first part of a text that is no plain prose: SQL, or a mark for programs that read a policy."""
     match = _SQL.search(text) or _MARK.search(text)
     return match[0] if match else None
 
 
 def manual_faults(manual: ManualParts, blueprint: Blueprint) -> list[str]:
-    """What is wrong with the parts of a manual, in words for their author. Empty if nothing is wrong."""
+    """The faults of a manual's parts, in words for the author. Empty if there are none."""
     tools = {tool.name: tool for tool in blueprint.tools}
     sections = Counter(section.tool for section in manual.sections)
     faults = [f"tool {name!r} has {sections[name]} sections; give it one" for name in tools if sections[name] != 1]
@@ -174,7 +174,7 @@ def _id_in(text: str, blueprint: Blueprint) -> str | None:
 
 
 def joint_manual_faults(manual: JointParts, contract: FusedBlueprint) -> list[str]:
-    """What is wrong with the parts of a fused world's manual, in words for their author.
+    """The faults of the parts of a fused world's manual, in words for the author.
 
     Args:
         manual: The author's answer.
@@ -214,7 +214,7 @@ CONFLICT_LABELS = {
     "payment": "Payments",
     "other": "Besides",
 }
-"""What a conflict is about -> the label before its resolution."""
+"""Topic of a conflict -> the label before its resolution."""
 
 
 def assemble_manual(manual: ManualParts, blueprint: Blueprint) -> str:
@@ -230,7 +230,7 @@ def assemble_joint_manual(
     Args:
         manual: The author's parts, free of faults.
         contract: The contract of the fused world, with its bridge rules.
-        conflicts: What was settled between the companies.
+        conflicts: The settled conflicts between the companies.
         bridges: The bridge rules.
     """
     parts = [manual.introduction.strip(), *_resolutions(conflicts)]

@@ -1,8 +1,8 @@
-"""The review of a blueprint's rules: each sentence has to say what its SQL does.
+"""The review of a blueprint's rules: each sentence has to mean the same as its SQL.
 
-A rule is stated twice, in words and in SQL. Agents read the words; scores rest on the SQL. If the two differ in
-figures or values, or if the judge (`llm.judge`) decides a case from the words otherwise than the SQL does, the
-author rewords the rule. A rule whose two forms still differ is removed.
+A rule has two forms, words and SQL. Agents read the words; scores depend on the SQL. If the two differ in figures or
+values, or if the judge (`llm.judge`) decides a case differently from the words than the SQL does, the author rewords
+the rule. The review removes a rule whose two forms still differ.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class CaseDecision(Record):
 
 
 class FaultyRule(Record):
-    """A rule that needs a new sentence, as its author is shown it."""
+    """A rule that needs a new sentence, as the author sees it."""
 
     rule: str
     sentence: str
@@ -54,9 +54,9 @@ class RewordedRules(Record):
 
 
 def disagreements(cases: Sequence[RuleCase], decisions: Sequence[CaseDecision]) -> list[str]:
-    """The cases that a sentence decides otherwise than its SQL, in words for the author.
+    """The cases that a sentence decides differently from its SQL, in words for the author.
 
-    A case that the judge leaves undecided is neither an agreement nor a disagreement.
+    A case that the judge leaves undecided counts neither as an agreement nor as a disagreement.
     """
     return [
         f"{case.text} The SQL says that this {_in_words(case.holds)}, the sentence that it {_in_words(decision.holds)}"
@@ -73,7 +73,7 @@ def count_faults(decisions: Sequence[CaseDecision], cases: Sequence[str]) -> lis
 
 
 def with_sentences(blueprint: Blueprint, sentences: Mapping[str, str]) -> Blueprint:
-    """The blueprint with these sentences, by rule, in the place of the rules' own."""
+    """The blueprint with these sentences, by rule, instead of its own."""
 
     def reworded(tool: Tool) -> Tool:
         guards = [part.model_copy(update={"says": sentences.get(part.rule, part.says)}) for part in tool.guards]
@@ -100,7 +100,7 @@ def _in_words(holds: bool) -> str:
 REWORD = question("policy.reword", returns=RewordedRules)
 DECIDE = question("policy.decide", returns=list[CaseDecision], role="judge", most=400, under="decisions")
 SENTENCE_AND_SQL_DIFFER = "a rule whose sentence and SQL stay apart"
-"""Why a rule is taken out."""
+"""The reason for removing a rule."""
 
 
 class ReviewParams(Params):
@@ -119,7 +119,7 @@ async def review_rules(
     reword: Question[RewordedRules] = REWORD,
     decide: Question[list[CaseDecision]] = DECIDE,
 ) -> Blueprint:
-    """Have every rule reworded whose sentence does not say what its SQL does.
+    """Ask the author to reword every rule whose sentence differs from its SQL.
 
     Args:
         ctx: The item that asks.
@@ -128,9 +128,9 @@ async def review_rules(
         decide: Asks the judge to decide cases from a sentence.
 
     Returns:
-        The blueprint with one sentence a rule, in all guards and effects of the rule. A rule that gets no right
-        sentence is removed and recorded by `ctx.reject`: its guards from each tool, or with an effect the whole tool.
-        Whether enough is left is for the caller to decide.
+        The blueprint with one sentence for each rule, in all its guards and effects. If a rule gets no right sentence,
+        the review removes its guards from each tool, or the whole tool if the rule has an effect, and records it with
+        `ctx.reject`. The caller decides whether enough remains.
     """
     rules = {rule.number: rule for rule in rules_of(blueprint)}
     review = _Review(ctx, decide, blueprint, await _cases(ctx, blueprint, decide))
@@ -162,11 +162,11 @@ async def _cases(
 
 
 class _Rewording:
-    """One question to the author about all faulty rules: each repair has to mend only what is left."""
+    """One question to the author about all faulty rules. Each repair covers only the remaining ones."""
 
     def __init__(self, review: "_Review", rules: Mapping[str, Rule], faults: dict[str, list[str]]) -> None:
         self.faults = faults
-        """Rule -> what is wrong with its last sentence, for every rule that was faulty at first."""
+        """Rule -> faults of its last sentence, for every rule that was faulty at first."""
         self.accepted: dict[str, str] = {}
         """Rule -> its new sentence."""
         self._review = review
@@ -174,7 +174,7 @@ class _Rewording:
         self._attempts = 0
 
     def faulty_rules(self) -> list[FaultyRule]:
-        """The faulty rules as the author is shown them."""
+        """The faulty rules, as the author sees them."""
         return [
             FaultyRule(
                 rule=name,
@@ -190,7 +190,7 @@ class _Rewording:
         return [name for name in self.faults if name not in self.accepted]
 
     async def check(self, answer: RewordedRules) -> list[str]:
-        """Accept the right sentences of an answer; what is wrong with the others, in words for the author."""
+        """Accept the right sentences of an answer. Returns the faults of the others, in words for the author."""
         self._attempts += 1
         waiting = set(self.remaining())
         sentences = {rule.rule: rule.says.strip() for rule in answer.sentences if rule.rule in waiting}
@@ -211,7 +211,7 @@ class _Rewording:
 
 
 class _Review:
-    """Finds what is wrong with the sentences of a blueprint's rules, by the audit and by the judge."""
+    """Finds faults of the sentences of a blueprint's rules, by the audit and by the judge."""
 
     def __init__(
         self,
@@ -227,14 +227,14 @@ class _Review:
         self._common = common_words(blueprint)
 
     async def faults(self, rule: Rule, attempt: int) -> list[str]:
-        """What is wrong with a rule's sentence, in words for the author; `attempt` counts its rewordings."""
+        """The faults of a rule's sentence, in words for the author; `attempt` counts its rewordings."""
         faults = differences(rule, self._blueprint, self._common)
         if len(rule.says) == 1:
             faults += await self._contradictions(rule, attempt)
         return faults
 
     async def _contradictions(self, rule: Rule, attempt: int) -> list[str]:
-        """The cases that the judge decides otherwise than the SQL. Only verdicts on first sentences are counted."""
+        """The cases that the judge decides differently from the SQL. Only verdicts on first sentences are counted."""
         cases, ctx = self._cases.get(rule.number, ()), self._ctx
         if not cases:
             return []

@@ -1,4 +1,4 @@
-"""What a sentence says: the quantities in it, and the enum values that it names.
+"""The content of a sentence: its quantities and the enum values that it names.
 
 Durations count in minutes, or in months where the calendar decides. Money counts in cents. Shares are fractions
 of 1. So `2 days`, `48 hours` and `'+48 hours'` are one quantity; `15.00` is 1500 of a cents column.
@@ -26,11 +26,11 @@ class StatedQuantity:
     """A quantity as a sentence states it."""
 
     readings: tuple[Quantity, ...]
-    """What it can mean, the likeliest first."""
+    """Its possible meanings, the likeliest first."""
     start: int
-    """Where it begins in the sentence, in characters."""
+    """Its start in the sentence, in characters."""
     end: int
-    """Behind its last character."""
+    """The position after its last character."""
     is_firm: bool
     """False for words that need not be numbers: `a day`, `once`, `one`, `no`."""
     text: str
@@ -154,7 +154,7 @@ def _clock(text: str) -> Fraction:
 
 
 def _with_shared_units(quantities: list[StatedQuantity], sentence: str) -> Iterator[StatedQuantity]:
-    """Give a bare number the unit of the next one, if only a list's comma or conjunction stands between them."""
+    """Give a bare number the unit of the next one, if only a list's comma or conjunction is between them."""
     shared: list[StatedQuantity] = []
     after: StatedQuantity | None = None
     unit: str | None = None
@@ -201,7 +201,7 @@ def names_value(sentence: str, value: str) -> bool:
 
 
 def places_of_value(sentence: str, value: str) -> list[tuple[int, int]]:
-    """Where an enum value's words stand in a sentence: (start, end) in characters."""
+    """The positions of an enum value's words in a sentence: (start, end) in characters."""
     words = [(match[0], match.start(), match.end()) for match in re.finditer(r"[a-z]+|\d+", sentence.lower())]
     value_stems, word_stems = stems(value), [_stem(word) for word, _, _ in words]
     count = len(value_stems)
@@ -213,7 +213,7 @@ def places_of_value(sentence: str, value: str) -> list[tuple[int, int]]:
 
 
 def asserts_value(sentence: str, value: str) -> bool:
-    """Whether a sentence says in the value's very words that something is so, not that it is not or may become so."""
+    """Whether a sentence asserts a value in its exact words, and does not negate it or call it possible."""
     words, value_words = _words(sentence), _words(value)
     for at in range(len(words) - len(value_words) + 1):
         if words[at : at + len(value_words)] == value_words and not _NOT_ASSERTING & set(words[max(0, at - 3) : at]):
