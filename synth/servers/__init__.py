@@ -1,1 +1,1 @@
-"""MCP servers: written by an author, checked, and proved equal to their contract."""
+"""MCP servers: ask the author to write them, check them, and prove them equal to their contracts."""

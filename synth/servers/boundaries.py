@@ -1,7 +1,7 @@
-"""Boundary search: for each guard of a tool, calls that just meet it and calls that just break it.
+"""Boundary search: find calls that just meet each guard of a tool, and calls that just break it.
 
-The search mutates a call that succeeds, one small change at a time. It is a hill climb with a limit on candidates: a
-guard that it does not reach is reported, not proved unreachable.
+The search mutates a successful call, one small change at a time. It is a hill climb with a limit on candidates: it
+reports a guard that it does not reach, and does not prove that no call reaches it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -17,33 +17,33 @@ from synth.servers.mutations import Mutation, Mutator, agree, are_numbers, chang
 from synth.servers.successes import HillClimb, mixtures
 
 SWEEP = 800
-"""Single mutations tried from one success."""
+"""Most single mutations to try from one success."""
 PAIRS = 1200
-"""Candidates run for one guard that no single mutation breaks first."""
+"""Most candidates for one guard that no single mutation breaks first."""
 SECOND_MUTATIONS = 100
-"""Mutations tried after one other; the most different ones come first."""
+"""Most second mutations to try after a first one; the most different ones come first."""
 NEAR_MISSES = 3
-"""Calls that break one guard from which the mutations that repair it are tried."""
+"""Most calls that break one guard from which to try repairing mutations."""
 BASES = 3
-"""Successes from which mutations are tried."""
+"""Most successes from which to try mutations."""
 CLIMBS = 4
 """Climbs to a success until all guards are broken once, for rules whose boundaries another proof has tested."""
 PER_LOCATION = 2
-"""Cases kept of one cell, argument or table with one outcome."""
+"""Most cases to keep of one cell, argument or table with one outcome."""
 FRUITLESS = 7
-"""Values of one location that change nothing, after which no more are tried there."""
+"""After so many values of one location that change nothing, the search leaves the location."""
 
 
 @dataclass
 class BoundaryCases:
-    """What a search finds for one tool."""
+    """The result of a search for one tool."""
 
     cases: list[ServerCase] = field(default_factory=list)
     breaking: dict[int, CandidateCall] = field(default_factory=dict)
     """Position of a guard -> a call that breaks it first."""
     success: CandidateCall | None = None
     breaking_agent: dict[int, CandidateCall] = field(default_factory=dict)
-    """Position of a rule of the agent -> a call that breaks it and that the tool carries out."""
+    """Position of a rule of the agent -> a successful call that breaks it."""
 
 
 class BoundarySearch:
@@ -55,8 +55,8 @@ class BoundarySearch:
         Args:
             runner: Runs the candidates.
             tool: The tool that they call.
-            seed: Where random choices come from, together with the tool's name.
-            proved: Rules whose boundaries another proof has tested. Of each, one call that breaks it is enough.
+            seed: Seeds random choices, together with the tool's name.
+            proved: Rules whose boundaries another proof has tested. One call that breaks each of them is enough.
         """
         self._runner = runner
         self._world = runner.world
@@ -68,9 +68,9 @@ class BoundarySearch:
         self._agent_guards = runner.agent_guards(tool)
         self._result = BoundaryCases()
         self._kept: dict[tuple[str, str], int] = {}
-        """What was changed and the kind of outcome -> how many cases came."""
+        """Change and kind of outcome -> number of cases."""
         self._near_misses: dict[str, dict[str, CandidateCall]] = {}
-        """Rule of a guard -> calls, by what was changed, that break it one mutation away from a success."""
+        """Rule of a guard -> changed location -> calls that break it one mutation away from a success."""
 
     def run(self) -> BoundaryCases:
         """Search until every guard is broken once or the limits are reached."""
@@ -127,7 +127,7 @@ class BoundarySearch:
     def _search_guard(
         self, bases: Sequence[CandidateCall], guard: Guard, is_broken: Callable[[CandidateOutcome], bool]
     ) -> None:
-        """Break a guard, by two mutations if no single one does; then try from there what repairs it."""
+        """Break a guard, by two mutations if no single one does; then try the mutations that repair it."""
         mutator = Mutator(self._runner, self._tool, [guard.holds])
         if not self._breaking(guard):
             self._try_pairs(bases, mutator, is_broken)
@@ -152,7 +152,7 @@ class BoundarySearch:
         if start is None:
             return []
         is_whole = mutator is self._mutator
-        # What more rows do shows at the first success, and at calls that break a guard.
+        # The first success and the calls that break a guard show the effect of more rows.
         mutations = list(mutator.mutations(base, rows=not is_whole or base is self._result.success))
         if len(mutations) > SWEEP:
             mutations = self._random.sample(mutations, SWEEP)
@@ -179,7 +179,7 @@ class BoundarySearch:
             if outcome.first_broken == len(self._guards) and outcome.row_counts != start.row_counts:
                 others.setdefault(outcome.row_counts, mutation.candidate)
         for mutation, outcome in flips:
-            # There is no half way from NULL; there may be one from another value that changes nothing.
+            # NULL has no midpoint with a value, but another value that changes nothing may have one.
             old = unchanged.get(mutation.location) if mutation.old is None else mutation.old
             self._keep_flip(base, start, replace(mutation, old=old), outcome, side)
         return list(others.values())
@@ -239,7 +239,7 @@ class BoundarySearch:
     ) -> None:
         """Try two mutations of what a guard reads until they break it together."""
         limit = self._runner.runs + PAIRS
-        # Plain arguments first: they choose between the alternatives of a guard.
+        # Try plain arguments first, because they choose between the alternatives of a guard.
         plain = {parameter.name for parameter in self._tool.parameters if not parameter.refers_to}
         for base in bases:
             firsts = [
@@ -278,14 +278,14 @@ class BoundarySearch:
             self._result.cases.append(candidate.as_case(about, self._world))
 
     def _has_room(self, about: str, kind: str, most: int = PER_LOCATION) -> bool:
-        """Whether there is room for another case of this kind; it counts as kept."""
+        """Whether there is room for another case of this kind; if so, count it."""
         kept = self._kept.get((about, kind), 0)
         self._kept[about, kind] = kept + 1
         return kept < most
 
 
 def _ranked(mutations: Iterable[Mutation]) -> list[tuple[int, Mutation]]:
-    """Mutations, each with the number of earlier ones that change the same."""
+    """Mutations, each with the number of earlier mutations of the same location."""
     last: dict[str, int] = {}
     ranked = []
     for mutation in mutations:

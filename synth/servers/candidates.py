@@ -1,7 +1,7 @@
-"""A candidate call: one call on the world's database with a few rows changed, and what the contract's SQL does with it.
+"""Candidate calls: one call on the world's database with a few changed rows, and its outcome in the contract's SQL.
 
-The search for test cases runs many candidates, so they are cheap: rows change inside a savepoint, the tool's own guards
-and effects run, and all is rolled back.
+The search for test cases runs many candidates, so they are cheap: the runner changes rows inside a savepoint, runs the
+tool's own guards and effects, and rolls all of it back.
 """
 
 import sqlite3
@@ -19,9 +19,9 @@ from skillweave.world.world import World
 from synth.servers.cases import ServerCase
 
 RELATED_PER_TABLE = 3
-"""Rows of a table that are taken as related to a candidate, beside those that it names."""
+"""Most related rows of a table, in addition to those that a candidate names."""
 MOST_ROWS = 60
-"""Rows of a result that are read."""
+"""Most rows of a result to read."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class CandidateCall:
     tool: Tool
     caller: str | None
     arguments: tuple[tuple[str, Json], ...]
-    """Every parameter with its value; None stands for an argument that is left out."""
+    """Every parameter with its value; None for an omitted argument."""
     edits: tuple[RowEdit, ...] = ()
-    """Changes made to the world's database before the call."""
+    """Changes to the world's database before the call."""
 
     def given(self) -> dict[str, Json]:
-        """The arguments of the call, without those that are left out."""
+        """The arguments of the call, without omitted ones."""
         return {name: value for name, value in self.arguments if value is not None}
 
     def with_argument(self, name: str, value: Json) -> "CandidateCall":
@@ -69,7 +69,7 @@ class CandidateCall:
         """The candidate as a case of the differential test.
 
         Args:
-            about: What the case tries, in words.
+            about: The subject of the case, in words.
             world: The world whose database the edits change.
         """
         calls = (Call(tool=self.tool.name, arguments=self.given()),)
@@ -77,7 +77,7 @@ class CandidateCall:
 
 
 def _row_changes(edits: Sequence[RowEdit], world: World) -> Iterator[RowChange]:
-    """The edits as row changes, one for each row: an added row is added as later edits leave it."""
+    """The edits as row changes, one for each row. Later edits of an added row change the row that is added."""
     edits_of: dict[tuple[str, str], list[RowEdit]] = {}
     for edit in edits:
         edits_of.setdefault((edit.table, edit.key), []).append(edit)
@@ -95,7 +95,7 @@ def _row_changes(edits: Sequence[RowEdit], world: World) -> Iterator[RowChange]:
 
 @dataclass(frozen=True)
 class CandidateOutcome:
-    """What the contract does with a candidate."""
+    """The outcome of a candidate in the contract."""
 
     first_broken: int
     """Position of the first broken guard among those that the tool enforces; their number if all hold."""
@@ -113,13 +113,13 @@ class CandidateRunner:
     def __init__(self, world: World) -> None:
         self.world = world
         self.runs = 0
-        """Candidates that were run so far."""
+        """Number of candidates run so far."""
         self._connection = database.load(world.content, world.blueprint)
         self._original = database.load(world.content, world.blueprint)
         self._queried: dict[str, list[tuple[Value, ...]]] = {}
         self._accounts: dict[str | None, dict[str, str | None]] = {}
         self._base: tuple[RowEdit, ...] | None = None
-        """Edits that are made already; None if none are."""
+        """Edits outside the savepoint; None if there are none."""
         self._guards: dict[str, tuple[list[Guard], str, list[Guard], str]] = {}
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class CandidateRunner:
         self._original.close()
 
     def query_original(self, query: str) -> list[tuple[Value, ...]]:
-        """The rows of a query on the world's database as it was before any candidate."""
+        """The rows of a query on the world's original database."""
         if query not in self._queried:
             self._queried[query] = self._original.execute(query).fetchall()
         return self._queried[query]
@@ -138,7 +138,7 @@ class CandidateRunner:
         return self._guard_queries(tool)[0]
 
     def agent_guards(self, tool: Tool) -> list[Guard]:
-        """The guards that are left to the agent, in order."""
+        """The guards that the agent has to enforce, in order."""
         return self._guard_queries(tool)[2]
 
     def accounts_of(self, caller: str | None) -> dict[str, str | None]:
@@ -153,7 +153,7 @@ class CandidateRunner:
         """Run a candidate.
 
         Returns:
-            What the contract does with it; None if its rows or its arguments are not possible.
+            The outcome; None if its rows or arguments are not possible.
         """
         self.runs += 1
         try:
@@ -165,10 +165,10 @@ class CandidateRunner:
             return None
 
     def related_rows(self, candidate: CandidateCall, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
-        """Rows that a candidate is about: those that it names, what they refer to, and what refers to them.
+        """The rows related to a candidate: those that it names, that they refer to, and that refer to them.
 
         Args:
-            candidate: The call, with the edits that are made before it.
+            candidate: The call, with the edits before it.
             tables: The tables to look in, by name.
 
         Returns:
@@ -184,7 +184,7 @@ class CandidateRunner:
 
     @contextmanager
     def _edited(self, candidate: CandidateCall) -> Iterator[None]:
-        """Edit the database as the candidate says, for the time of the block. sqlite3.Error if that is not possible."""
+        """Apply the candidate's edits for the duration of the block. Raises sqlite3.Error if that is not possible."""
         base, last = candidate.edits[:-1], candidate.edits[-1:]
         if base != self._base:
             self._make_base(base)
@@ -198,7 +198,7 @@ class CandidateRunner:
             self._connection.execute("RELEASE candidate")
 
     def _make_base(self, edits: tuple[RowEdit, ...]) -> None:
-        """Make these edits outside the savepoint. Consecutive candidates mostly differ in their last edit alone."""
+        """Make these edits outside the savepoint, because consecutive candidates mostly share all but the last."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._base = None
@@ -222,7 +222,7 @@ class CandidateRunner:
             raise sqlite3.IntegrityError(f"no row {edit.key!r} in {edit.table!r}")
 
     def _session_bindings(self, candidate: CandidateCall) -> dict[str, Value] | None:
-        """What the session binds; None if the tool's domain does not know the caller."""
+        """The bindings of the session; None if the tool's domain does not know the caller."""
         role = self.world.role(candidate.tool.name)
         caller = self._account(self._connection, role, candidate.caller)
         if caller is None and candidate.tool.kind != "auth" and candidate.caller is not None:
@@ -230,7 +230,7 @@ class CandidateRunner:
         return {"caller": caller, "person": candidate.caller, "now": self.world.now}
 
     def _account(self, connection: sqlite3.Connection, role: DomainRole, caller: str | None) -> str | None:
-        """The key by which a domain knows the caller. In the world of a single domain it is the caller."""
+        """The caller's key in a domain. In the world of a single domain it is the caller."""
         people = self.world.people
         if caller is None or role.account == people.key:
             return caller

@@ -1,6 +1,6 @@
-"""A test case of a server: calls in one session, what they were observed to do, and where two observations differ.
+"""Test cases of a server: calls in one session, their observed results, and the differences between two observations.
 
-A case is plain data. The contract's session and the generated server get the same one.
+A case is plain data. The contract's session and the generated server get the same case.
 """
 
 import json
@@ -14,9 +14,9 @@ from skillweave.schema.record import Json
 from skillweave.world.world import World
 
 LONG = 120
-"""Characters of a text that is shown whole; of a longer one only the part around the first difference is shown."""
+"""Longest text to show in full; of a longer text only the part around the first difference is shown."""
 LONGEST = 1000
-"""Characters of a row that is shown whole."""
+"""Longest row to show in full, in characters."""
 AROUND = 40
 """Characters shown before the first difference of two long texts."""
 
@@ -26,12 +26,12 @@ class ServerCase:
     """Calls in one session, on the world's database with some rows changed."""
 
     about: str
-    """What it tries, in words."""
+    """The subject of the case, in words."""
     calls: tuple[Call, ...]
     caller: str | None = None
     """Who is signed in at the start."""
     patch: tuple[RowChange, ...] = ()
-    """Row changes made before the calls."""
+    """Row changes before the calls."""
 
     def as_json(self, now: str) -> Json:
         """The case as one line for the probe; `now` is the session's clock."""
@@ -45,10 +45,10 @@ class ServerCase:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a session answered to a case, and how it left the state."""
+    """The answers of a session to a case, and the changes to its state."""
 
     answers: tuple[Json, ...]
-    """One for each call, as a server gives it."""
+    """One answer for each call, in the server's format."""
     changes: Json
     """`table key` -> the columns of the row before and after."""
 
@@ -65,14 +65,14 @@ def observe(world: World, case: ServerCase) -> Observed | None:
 
 
 def answer_of(result: CallResult) -> Json:
-    """A result as a server gives it."""
+    """A result in the server's format."""
     if result.error is not None:
         return {"ok": False, "error": result.error.model_dump(mode="json")}
     return {"ok": True, "value": result.value}
 
 
 def changes_of(changes: Sequence[RowChange]) -> Json:
-    """Row changes as the probe gives them: `table key` -> the whole row change, with booleans as numbers."""
+    """Row changes in the probe's format: `table key` -> the whole row change, with booleans as numbers."""
     return {
         f"{change.table} {next(iter(change.key.values()))}": {
             "before": _cells(change.before),
@@ -96,9 +96,9 @@ class Mismatch(NamedTuple):
     kind: str
     """The path without positions and keys, equal for mismatches with one cause."""
     contract: str
-    """What the contract gives, in words ..."""
+    """The contract's value, in words."""
     server: str
-    """... and what the server gives."""
+    """The server's value, in words."""
 
     def __str__(self) -> str:
         return f"{self.path}{': ' * bool(self.path)}contract {self.contract}, server {self.server}"
@@ -110,7 +110,7 @@ def value_mismatches(contract: Json, server: Json, path: str = "value", kind: st
     Args:
         contract: The contract's result.
         server: The server's result.
-        path: Where the two stand in the whole answer.
+        path: The place of the two results in the whole answer.
         kind: The same without positions and keys.
     """
     if _same(contract, server):
@@ -131,15 +131,19 @@ def value_mismatches(contract: Json, server: Json, path: str = "value", kind: st
 
 def _list_mismatches(contract: list[Json], server: list[Json], path: str, kind: str) -> Iterator[Mismatch]:
     if sorted(map(_key, contract)) == sorted(map(_key, server)):
-        place = next(at for at, (one, other) in enumerate(zip(contract, server, strict=True)) if not _same(one, other))
+        place = next(
+            at
+            for at, (contract_row, other) in enumerate(zip(contract, server, strict=True))
+            if not _same(contract_row, other)
+        )
         first = _shown(contract[place]), _shown(server[place])
         yield Mismatch(f"{path}[{place}], the same rows in another order", f"the order of {kind}", *first)
     elif len(contract) != len(server):
         sizes = f"the number of rows of {kind}"
         yield Mismatch(f"{path}, rows", sizes, _rows(contract, server), _rows(server, contract))
     else:
-        for place, (one, other) in enumerate(zip(contract, server, strict=True)):
-            yield from value_mismatches(one, other, f"{path}[{place}]", kind)
+        for place, (contract_row, other) in enumerate(zip(contract, server, strict=True)):
+            yield from value_mismatches(contract_row, other, f"{path}[{place}]", kind)
 
 
 def _rows(own: list[Json], others: list[Json]) -> str:
@@ -163,8 +167,8 @@ def change_mismatches(contract: Mapping[str, Any], server: Mapping[str, Any]) ->
 
 def _paired(contract: Mapping[str, Any], server: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Pairs of rows that the two sides inserted under different keys, in order."""
-    one, other = _inserted(contract, server), _inserted(server, contract)
-    for table, rows in one.items():
+    contract_rows, other = _inserted(contract, server), _inserted(server, contract)
+    for table, rows in contract_rows.items():
         yield from zip(rows, other.get(table, []), strict=False)
 
 
@@ -184,12 +188,12 @@ def _row_mismatches(row: str, table: str, contract: Any, server: Any) -> Iterato
         yield Mismatch(f"row {row}", f"rows of {table} that are {verbs[0]}", *shown)
     elif contract["after"] is not None:
         for column in sorted({*contract["after"], *server["after"]}):
-            one, other = (
+            contract_cell, other = (
                 _shown(change["after"][column]) if column in change["after"] else "leaves it as it was"
                 for change in (contract, server)
             )
-            if one != other:
-                yield Mismatch(f"row {row}.{column}", f"{column} in rows of {table}", one, other)
+            if contract_cell != other:
+                yield Mismatch(f"row {row}.{column}", f"{column} in rows of {table}", contract_cell, other)
 
 
 def _change_shown(verb: str, change: Any) -> str:
@@ -212,16 +216,16 @@ def tool_mismatches(contract: Sequence[Json], server: Json) -> Iterator[Mismatch
         if name not in offered:
             yield Mismatch(f"tool {name}", f"tool {name}", "offers it", "does not")
             continue
-        for part, one, other in zip(("name", "description", "schema"), tool, offered[name], strict=True):
-            yield from value_mismatches(one, other, f"tool {name}: {part}", part)
+        for part, contract_part, other in zip(("name", "description", "schema"), tool, offered[name], strict=True):
+            yield from value_mismatches(contract_part, other, f"tool {name}: {part}", part)
     for extra in (name for name in offered if name not in wanted):
         yield Mismatch(f"tool {extra}", f"tool {extra}", "does not offer it", "does")
     if list(offered) != list(wanted) and set(offered) == set(wanted):
         yield Mismatch("the order of the tools", "order", ", ".join(wanted), ", ".join(map(str, offered)))
 
 
-def _same(one: Json, other: Json) -> bool:
-    return _key(one) == _key(other)
+def _same(contract: Json, other: Json) -> bool:
+    return _key(contract) == _key(other)
 
 
 def _key(value: Json) -> str:
@@ -234,13 +238,13 @@ def _shown(value: Json) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text)} characters)"
 
 
-def _both_shown(one: Json, other: Json) -> tuple[str, str]:
+def _both_shown(contract: Json, other: Json) -> tuple[str, str]:
     """Two values; of long texts only the part around the first difference."""
-    if isinstance(one, str) and isinstance(other, str) and max(len(one), len(other)) > LONG:
-        letters = enumerate(zip(one, other, strict=False))
-        place = next((at for at, (left, right) in letters if left != right), min(len(one), len(other)))
-        return _around(one, place), _around(other, place)
-    return _shown(one), _shown(other)
+    if isinstance(contract, str) and isinstance(other, str) and max(len(contract), len(other)) > LONG:
+        letters = enumerate(zip(contract, other, strict=False))
+        place = next((at for at, (left, right) in letters if left != right), min(len(contract), len(other)))
+        return _around(contract, place), _around(other, place)
+    return _shown(contract), _shown(other)
 
 
 def _around(text: str, place: int) -> str:

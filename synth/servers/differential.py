@@ -1,7 +1,7 @@
 """The differential test: the contract's session and the generated server get the same cases and must agree.
 
-A server is right if it answers every call as its contract does and leaves the same state. It runs in the sandbox;
-a server that hangs or dies differs like any other. However many calls show a fault, it is reported once.
+A server is right if it answers every call as its contract does and leaves the same state. It runs in the sandbox; a
+server that hangs or dies differs like any other. The report names each cause once, however many calls show it.
 """
 
 import json
@@ -29,14 +29,14 @@ MOST = 12
 """Causes that are reported."""
 DEFECT = "refuses with world_defect"
 BRIEF = 60
-"""Characters of an argument that are shown."""
+"""Most characters of an argument to show."""
 LISTED = 3
-"""Earlier calls and changed rows of a case that are shown."""
+"""Most earlier calls and changed rows of a case to show."""
 
 
 @dataclass(frozen=True)
 class ServerDifference:
-    """One cause for which the server differs from its contract."""
+    """One cause of differences between the server and its contract."""
 
     message: str
     """One line: the call, where its outcome differs, and how many other calls differ there."""
@@ -49,13 +49,13 @@ class ServerDifference:
 
 @dataclass(frozen=True)
 class ExpectedAnswers:
-    """Cases with what the contract answers. They are the same for every attempt of an author."""
+    """Cases with the contract's answers, which are the same for every attempt of an author."""
 
     server: str
     now: str
     database: bytes
     tools: list[Json]
-    """Name, description and schema of each tool that is offered."""
+    """Name, description and schema of each offered tool."""
     cases: tuple[ServerCase, ...]
     observed: tuple[Observed, ...]
 
@@ -71,11 +71,11 @@ class _FailedCase:
 
 
 def run_contract(world: World, cases: Sequence[ServerCase]) -> ExpectedAnswers:
-    """Run cases on the contract; those whose row changes are not possible are left out."""
+    """Run cases on the contract, without cases whose row changes are not possible."""
     pairs = [(case, observed) for case in cases if (observed := observe(world, case)) is not None]
     tools: list[Json] = [_definition(tool) for tool in world.tools]
-    kept, answers = tuple(case for case, _ in pairs), tuple(observed for _, observed in pairs)
-    return ExpectedAnswers(world.blueprint.server, world.now, world.content, tools, kept, answers)
+    possible, answers = tuple(case for case, _ in pairs), tuple(observed for _, observed in pairs)
+    return ExpectedAnswers(world.blueprint.server, world.now, world.content, tools, possible, answers)
 
 
 def differences(
@@ -86,11 +86,11 @@ def differences(
     Args:
         expected: The cases with the contract's answers.
         source: The server's Python source.
-        most: Causes that are reported.
-        limits: What the sandbox allows; None for its defaults.
+        most: Most causes to report.
+        limits: The limits of the sandbox; None for its defaults.
 
     Returns:
-        Where the server differs, one entry for each cause; empty if it equals its contract.
+        The differences, one for each cause; empty if the server equals its contract.
     """
     outcome = _run_probe(expected, source, limits)
     lines = outcome.stdout.splitlines()
@@ -158,11 +158,11 @@ def _state_mismatches(observed: Observed, changes: Any) -> Iterator[Mismatch]:
 
 
 def _answer_mismatches(contract: Any, server: Any, fault: str) -> Iterator[Mismatch]:
-    """Where two answers differ; `fault` is why the server could not answer."""
+    """The differences between two answers; `fault` is the reason if the server could not answer."""
     wanted = _outcome(contract)
     given = _outcome(server, "" if wanted == DEFECT else fault)
     if wanted != given:
-        # A failure is one cause, whatever the contract answers.
+        # A failure is one cause for all answers of the contract.
         yield Mismatch("", given if fault else f"{wanted} / {given}", wanted, given)
     elif contract["ok"]:
         yield from value_mismatches(contract["value"], server["value"])
@@ -183,7 +183,7 @@ def _causes(failed: Sequence[_FailedCase]) -> list[ServerDifference]:
     """One entry for each tool and kind, shown by its simplest case. Each tool's first cause comes before all others."""
     groups: dict[tuple[str, str], list[_FailedCase]] = {}
     for case in sorted(failed, key=lambda case: case.calls > 1):
-        # A fault that a call shows alone is the same fault when it shows after other calls.
+        # A fault of a single call is the same fault if it appears after other calls.
         keys = [(call.tool, case.mismatch.kind) for call in case.case.calls[: case.calls]]
         known = next((key for key in reversed(keys) if key in groups), keys[-1])
         groups.setdefault(known, []).append(case)
@@ -209,7 +209,7 @@ def _tools(calls: Sequence[Call]) -> tuple[str, ...]:
 
 
 def _case_shown(case: ServerCase, calls: int) -> str:
-    """The call, who makes it, and what was done before it."""
+    """The call, its caller, and the earlier calls and changed rows."""
     *earlier, last = case.calls[:calls]
     parts = [f"{_call_shown(last)} {f'as {case.caller}' if case.caller else 'not signed in'}"]
     if earlier:

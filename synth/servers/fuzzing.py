@@ -1,9 +1,8 @@
-"""Calls that no sensible agent makes: wrong types, unknown names, huge numbers, odd text, no sign-in.
+"""Fuzzing: cases of odd calls, random sessions of one person, and sessions that only a fused world has.
 
-Cases of several calls: random sessions of one person, and the sessions that only a fused world has.
-
-Later calls of a random session take values that earlier ones returned. A fused world adds sign-ins through several
-domains, callers whom one domain does not know, and bridge rules.
+Odd calls have wrong types, unknown names, huge numbers, odd text or no sign-in. Later calls of a random session take
+values from earlier results. A fused world adds sign-ins through several domains, callers whom one domain does not know,
+and bridge rules.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,8 +61,8 @@ def odd_cases(
         blueprint: The contract.
         arguments: Tool name -> arguments with which it succeeds; each odd call changes one of them.
         caller: Who is signed in.
-        seed: Where the choice of odd values comes from.
-        most: Odd values tried at each parameter.
+        seed: Seeds the choice of odd values.
+        most: Most odd values to try at each parameter.
     """
     cases = [
         ServerCase(
@@ -110,7 +109,7 @@ def _almost_right(parameter: Parameter) -> list[Json]:
 
 
 def _odd_sessions(blueprint: Blueprint, arguments: Mapping[str, dict[str, Json]], caller: str) -> list[ServerCase]:
-    """Sessions that begin, go on or end in a way they should not."""
+    """Sessions with a wrong beginning, middle or end."""
 
     def call(tool: str, **given: Json) -> Call:
         return Call.model_construct(tool=tool, arguments=given)
@@ -175,7 +174,7 @@ def random_sessions(world: World, successes: Mapping[str, dict[str, Json]], seed
     Args:
         world: The world.
         successes: Tool name -> arguments with which it has succeeded for somebody.
-        seed: Where the choices come from.
+        seed: Seeds the choices.
     """
     core = world.blueprint.core
     with world.session() as opened:
@@ -224,7 +223,7 @@ def _value(
 
 
 def _remember(known: dict[str, list[Json]], value: Json) -> None:
-    """Remember what a result holds, by column."""
+    """Remember the values of a result by column."""
     for row in value if isinstance(value, list) else [value]:
         if isinstance(row, dict):
             for name, cell in row.items():
@@ -233,7 +232,7 @@ def _remember(known: dict[str, list[Json]], value: Json) -> None:
 
 
 def fused_cases(world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]) -> list[ServerCase]:
-    """Make the cases that only a fused world has, but for those of bridge rules.
+    """Make the cases that only a fused world has, except those of bridge rules.
 
     Args:
         world: The fused world.
@@ -244,7 +243,7 @@ def fused_cases(world: World, fused: FusedBlueprint, arguments: Mapping[str, dic
 
 
 def bridge_cases(proofs: Sequence[BridgeProof]) -> list[ServerCase]:
-    """Each bridge rule met and broken, as in its proof."""
+    """Cases that meet and break each bridge rule, as in its proof."""
     return [
         _proof_case(f"bridge rule {proof.rule} {word}", record)
         for proof in proofs
@@ -260,7 +259,7 @@ def _proof_case(about: str, record: Mapping[str, Json]) -> ServerCase:
 
 
 def _sign_ins(world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]) -> Iterator[ServerCase]:
-    """Each domain signs somebody in for all; then another domain signs in the same person, or another one."""
+    """Each domain signs a person in for all domains; then another domain signs in the same person, or another one."""
     others = [_call(tool, arguments) for tool in _probing_tools(fused)]
     for first, second in permutations([tool for tool in fused.tools if tool.kind == "auth"], 2):
         signed_in = _two_persons(world, first, second)
@@ -278,7 +277,7 @@ def _sign_ins(world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[
 def _unknown_callers(
     world: World, fused: FusedBlueprint, arguments: Mapping[str, dict[str, Json]]
 ) -> Iterator[ServerCase]:
-    """Somebody without an account in one domain calls all its tools, and one of each other domain."""
+    """Somebody without an account in one domain calls all its tools, and one tool of each other domain."""
     others = [_call(tool, arguments) for tool in _probing_tools(fused)]
     for member in fused.members:
         unknown = _person_without_account(world, fused, member)
@@ -313,7 +312,7 @@ def _two_persons(world: World, *tools: Tool) -> list[str]:
 
 
 def _probing_tools(fused: FusedBlueprint) -> list[Tool]:
-    """A read of each domain that needs no argument, or else its last tool."""
+    """For each domain a read without required arguments, or else its last tool."""
     tools: list[Tool] = []
     for member in fused.members:
         own = [tool for tool in fused.tools if tool.server == member.server]
@@ -325,7 +324,7 @@ def _probing_tools(fused: FusedBlueprint) -> list[Tool]:
 
 
 def _sign_in(world: World, tool: Tool, person: str) -> Call:
-    """A sign-in with what the domain knows of the person."""
+    """A sign-in with the domain's facts about the person."""
     row = world.row_of(person, tool.name) or {}
     return Call(tool=tool.name, arguments={parameter.name: row.get(parameter.name) for parameter in tool.parameters})
 

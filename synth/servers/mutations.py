@@ -1,6 +1,6 @@
 """Mutations: small changes of a candidate call that may flip a guard. They change an argument, a cell, or a row.
 
-Numbers and times are tried on a coarse grid. The exact value at which a guard flips is found by halving.
+Numbers and times come from a coarse grid. Bisection finds the exact value at which a guard flips.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class Mutation:
     """One small change of a candidate."""
 
     target: str
-    """What it changes: `slot.starts_at`, `amount_cents`, `2 more of loan`."""
+    """The changed part: `slot.starts_at`, `amount_cents`, `2 more of loan`."""
     candidate: CandidateCall
     """The candidate after the change."""
     old: Json = None
@@ -39,12 +39,12 @@ class Mutation:
 
     @property
     def location(self) -> str:
-        """What it changes, and in which row."""
+        """The changed part and its row."""
         edits = self.candidate.edits
         return f"{self.target} {edits[-1].key}" if edits else self.target
 
     def with_value(self, base: CandidateCall, value: Json) -> CandidateCall:
-        """`base`, which this mutation was made from, with another value in the place of the new one."""
+        """`base`, the origin of this mutation, with another value instead of the new one."""
         if self.candidate.arguments != base.arguments:
             return base.with_argument(self.target, value)
         edit = self.candidate.edits[-1]
@@ -59,9 +59,9 @@ class Mutator:
         """Prepare the mutations of one tool.
 
         Args:
-            runner: Where candidates run; its world has the tables.
+            runner: Runs the candidates; its world has the tables.
             tool: The tool that the candidates call.
-            texts: SQL of the contract. If given, only what it reads is changed.
+            texts: SQL of the contract. If given, mutations change only the columns that it reads.
         """
         self.runner = runner
         self.tool = tool
@@ -143,7 +143,7 @@ class Mutator:
         return list({repr(template): template for template in [*templates, *current]}.values())
 
     def _invented(self, entity: Entity) -> Row:
-        """A row of a table that has none."""
+        """A new row of an empty table."""
         blank: dict[str, Value] = {"string": "text", "integer": 1, "number": 1.0, "boolean": 0}
         blank |= {"date": self._world.now[:10], "datetime": self._world.now}
         return {
@@ -180,8 +180,8 @@ class Mutator:
 
         Args:
             parameter: The parameter.
-            old: The value that it has; it is not among those returned.
-            related: Rows that the candidate is about, by table; their cells are tried too.
+            old: Its present value, which is not among the returned ones.
+            related: Rows related to the candidate, by table; their cells are values to try too.
         """
         values: list[Json] = [] if parameter.required else [None]
         if parameter.refers_to:
@@ -222,7 +222,7 @@ class Mutator:
             values += [row[other.key] for row in self._first_keys(other)][:2]
         else:
             if attribute.type in ("date", "datetime"):
-                # Two rows at one time: overlaps begin or end there.
+                # Overlaps begin or end where two rows have the same time.
                 values += [row[attribute.name] for row in related[entity.table]][:MOST_TIMES]
             values += self._typed(attribute.type, old)
             values += [value for _, value in candidate.arguments if isinstance(value, str) and attribute.type in TEXT]
@@ -244,7 +244,7 @@ class Mutator:
 
 
 def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:
-    """Find what statements read: their tables by name, and the names of their columns."""
+    """The tables that statements read, by name, and the names of the columns."""
     trees = [parse(text).tree for text in texts]
     named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
     columns = {column.name for tree in trees for column in tree.find_all(exp.Column)}
@@ -255,7 +255,7 @@ def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[
 
 
 def _keyed(world: World, trees: Sequence[exp.Expr]) -> dict[str, list[Entity]]:
-    """Parameter -> tables, of this domain or another, with whose keys it is compared."""
+    """Parameter -> tables, of any domain, to whose keys it is compared."""
     tables_of: dict[str, list[Entity]] = {}
     for equal in (node for tree in trees for node in tree.find_all(exp.EQ)):
         for given, column in ((equal.this, equal.expression), (equal.expression, equal.this)):

@@ -1,11 +1,9 @@
-"""The parts of a server's source that its contract fixes: its registry, and the head of each tool's function.
+"""The skeleton of a server's source, which its contract fixes, and the static check of a generated server.
 
-A model is given them to copy. The offline author writes them itself.
+The skeleton is the registry and the head of each tool's function. Models copy it; the offline author writes it itself.
 
-The static check of a generated server: what its source shows without being run.
-
-It keeps honest authors from common mistakes and names the line and the remedy. It does not protect against malicious
-code: the sandbox does.
+The static check finds common mistakes without running the source, and names the line and the remedy. It does not
+protect against malicious code: the sandbox does.
 """
 
 import ast
@@ -194,15 +192,15 @@ INTERNALS |= {"_planted", "fault"}
 SESSION = {"one": 1, "value": 1, "exists": 1, "true": 1, "run": 1, "only": 2, "all": 2, "new_id": 1, "sign_in": 1}
 """Methods of the session, and how many arguments they take without a name."""
 FACTS = ("now", "caller", "person")
-"""What else the session has."""
+"""Other attributes of the session."""
 SQL_CLOCK = re.compile(r"'(now|localtime)'|\bcurrent_(time|date|timestamp)\b|\brandom(blob)?\s*\(", re.IGNORECASE)
 LONGEST = 400_000
 MOST = 12
-"""Causes that are reported."""
+"""Most causes to report."""
 
 
 def static_faults(source: str, blueprint: Blueprint) -> list[str]:
-    """Check a server's source. Returns what is wrong, in words for its author; empty if nothing is."""
+    """Check a server's source. Returns its faults, in words for the author; empty if there are none."""
     tree = _parsed(source)
     if isinstance(tree, str):
         return [tree]
@@ -211,7 +209,7 @@ def static_faults(source: str, blueprint: Blueprint) -> list[str]:
 
 
 def own_test_faults(source: str, blueprint: Blueprint) -> list[str]:
-    """Check the source of a server's tests. Returns what is wrong, in words for its author."""
+    """Check the source of a server's tests. Returns its faults, in words for the author."""
     tree = _parsed(source)
     if isinstance(tree, str):
         return [tree]
@@ -223,7 +221,7 @@ def own_test_faults(source: str, blueprint: Blueprint) -> list[str]:
 
 
 def _by_cause(faults: Sequence[str]) -> list[str]:
-    """Each fault once: its first line, with the number of other lines that have it."""
+    """Each fault once, with its first line and the number of other lines with the same fault."""
     groups: dict[str, list[str]] = {}
     for fault in faults:
         where, _, what = fault.partition(": ")

@@ -1,7 +1,7 @@
-"""Calls that a tool carries out: a hill climb from random calls to the first one, and random mixtures of mutations.
+"""Successful calls of a tool: a hill climb from random calls to the first one, and random mixtures of mutations.
 
-The climb mutates first what only the broken guard reads. Of several mutations that get past a guard it takes the one
-after which the first broken guard comes latest.
+The climb first mutates the values that only the broken guard reads. If several mutations get past a guard, it takes the
+one after which the first broken guard comes latest.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +30,7 @@ MUTATIONS = (2, 3, 4, 5)
 
 
 class HillClimb:
-    """Looks for a call that a tool carries out."""
+    """Searches a successful call of a tool."""
 
     def __init__(
         self, mutator: Mutator, random: Random, on_outcome: Callable[[CandidateCall, CandidateOutcome, str], None]
@@ -39,8 +39,8 @@ class HillClimb:
 
         Args:
             mutator: The mutations of the tool.
-            random: Where random calls and samples are drawn from.
-            on_outcome: Is called with every candidate that was run, its outcome, and what was changed.
+            random: Draws random calls and samples.
+            on_outcome: Gets every candidate, its outcome, and a description of the change.
         """
         self._mutator = mutator
         self._runner = mutator.runner
@@ -53,7 +53,7 @@ class HillClimb:
         """Rows related to a caller who gives no argument."""
 
     def success(self) -> tuple[CandidateCall, CandidateOutcome] | None:
-        """Find a call that the tool carries out.
+        """Find a successful call of the tool.
 
         Returns:
             The call and its outcome; None if no climb reaches one within CLIMB_LIMIT.
@@ -94,7 +94,7 @@ class HillClimb:
         return call
 
     def _sign_in(self, call: CandidateCall, person: str | None) -> CandidateCall:
-        """The call with what the person's row holds in columns named like the parameters."""
+        """The call with the values of the person's row in columns named like the parameters."""
         role = self._world.role(self._tool.name)
         account = self._runner.accounts_of(person)[role.own.name]
         columns = [attribute.name for attribute in role.entity.attributes]
@@ -118,7 +118,7 @@ class HillClimb:
     def _better(
         self, candidate: CandidateCall, outcome: CandidateOutcome, limit: int
     ) -> tuple[CandidateCall, CandidateOutcome] | None:
-        """One or two mutations that get past the broken guard: of what it reads, or else of anything.
+        """One or two mutations that get past the broken guard: first of values that it reads, then of any.
 
         `limit` is the number of runs at which the climb ends.
         """
@@ -163,10 +163,10 @@ def mixtures(
         runner: Runs the candidates.
         tool: The tool that they call.
         bases: Calls that succeed.
-        random: Where the mutations are drawn from.
+        random: Draws the mutations.
 
     Returns:
-        Calls that the tool still carries out, the one with the most effects first.
+        Calls that still succeed, the one with the most effects first.
     """
     mutator = Mutator(runner, tool, [effect.sql for effect in tool.effects])
     successes: list[tuple[CandidateCall, CandidateOutcome]] = []

@@ -1,11 +1,9 @@
-"""The tests that an author writes for a server: the examples that they are written from, and their run by pytest.
+"""The two test suites of a server: the tests that its author writes, and the differential suite.
 
-They run in the sandbox, in the folders in which they will lie.
-
-The differential test suite of a server: all cases, what the contract answers to them, and what they do not cover.
-
-It is made once for a world and run against every version of the server that its author writes. The functions are pure
-functions of plain values, because they run in another process.
+The author writes tests from examples, and pytest runs them in the sandbox, in their final folders. The differential
+suite holds all cases, the contract's answers, and the guards that no case covers. It is prepared once for a world and
+runs against every version of the server. All functions take and return plain values, because they run in another
+process.
 """
 
 import re
@@ -59,7 +57,7 @@ class CallExample(Record):
 def examples_of(tools: Sequence[Tool], cases: Sequence[ServerCase], observed: Sequence[Observed]) -> list[CallExample]:
     """Choose one success of each tool and one refusal of each kind.
 
-    Of several, the one with a result that is not empty, few changed rows and a short answer is chosen.
+    If there are several, prefer one with a result that is not empty, few changed rows and a short answer.
 
     Args:
         tools: The tools, in the order of the examples.
@@ -106,7 +104,7 @@ TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
 FAILED = re.compile(r"^_{3,} (.+?) _{3,}\n(.*?)(?=^_{3,} |^={3,} |\Z)", re.MULTILINE | re.DOTALL)
 """A test that fails, with pytest's report on it."""
 MOST = 12
-"""Failing tests that are reported; pytest stops after them."""
+"""Most failing tests to report; pytest stops after them."""
 LINES = 12
 """Lines of pytest's report on one test."""
 COMMAND = ("-m", "pytest", "-q", f"--maxfail={MOST}", "--tb=short", "-o", "verbosity_assertions=2")
@@ -120,10 +118,10 @@ def failures(server: str, source: str, tests: str, database: bytes, limits: Sand
         source: Its Python source.
         tests: The source of its tests.
         database: The world's SQLite file.
-        limits: What the sandbox allows; None for its defaults.
+        limits: The limits of the sandbox; None for its defaults.
 
     Returns:
-        What fails, in words; empty if all tests pass.
+        The failures, in words; empty if all tests pass.
     """
     files: dict[str, str | bytes] = {f"mcp_servers/{name}": text for name, text in runtime_files().items()}
     files[f"mcp_servers/{server}.py"] = source
@@ -149,7 +147,7 @@ def _report(text: str) -> str:
 
 
 PER_PARAMETER_BRIEF = 2
-"""Odd values tried at each parameter in a fused world, and in a brief search."""
+"""Odd values to try at each parameter in a fused world, and in a brief search."""
 
 
 class ServerReport(Record):
@@ -170,7 +168,7 @@ class ServerReport(Record):
 
 @dataclass(frozen=True)
 class CaseSet:
-    """All cases of a world, and what they do not reach."""
+    """All cases of a world, and the guards and tools that they do not reach."""
 
     cases: tuple[ServerCase, ...]
     tools_unmet: tuple[str, ...]
@@ -178,7 +176,7 @@ class CaseSet:
     guards_unmet: tuple[str, ...]
     """`tool rule`: guards that no case breaks first; of the agent's, those that no successful call breaks."""
     guards: int
-    """How many guards there are."""
+    """Number of guards."""
 
 
 @dataclass(frozen=True)
@@ -247,7 +245,7 @@ def make_cases(world: World, seed: str, bridges: Sequence[BridgeProof] = (), *, 
     """
     blueprint = world.blueprint
     fused = blueprint if isinstance(blueprint, FusedBlueprint) else None
-    # The domains of a fused world have been proved one by one. What is new lies between them.
+    # Other proofs cover each domain of a fused world; only the interplay of the domains is new.
     proved = {rule for member in fused.members for rule in member.rules.values()} if fused else set()
     if is_brief:
         proved = {guard.rule for tool in blueprint.tools for guard in tool.guards}

@@ -1,8 +1,8 @@
 """Ask the author to write a server, check it, and send it back until it equals its contract.
 
-The source is checked without being run, then run against the contract's test suite. What differs goes back as it was
-observed, to be patched. The tests that the author writes have to pass too. A server that is still wrong after the
-last repair is an AuthorError: the least bad one is never kept.
+A static check reads the source, then the contract's test suite runs it. The author gets the observed differences and
+patches the source. The author's own tests have to pass too. If a server is still wrong after the last repair, the step
+raises AuthorError; it never keeps a server with faults.
 """
 
 import ast
@@ -79,7 +79,7 @@ async def written_server(
 
 
 async def _equal_source(ctx: Context[P], blueprint: Blueprint, suite: DifferentialSuite) -> tuple[str, int]:
-    """A source that equals the contract, and how many repairs it needed. AuthorError if none does."""
+    """A source that equals the contract, and the number of repairs. Raises AuthorError if no source does."""
     source = await ctx.ask(
         WRITE,
         blueprint=blueprint,
@@ -106,7 +106,7 @@ async def _equal_source(ctx: Context[P], blueprint: Blueprint, suite: Differenti
 async def _patched(
     ctx: Context[P], blueprint: Blueprint, source: str, wrong: Sequence[ServerDifference], number: int
 ) -> str:
-    """The source with the author's SEARCH/REPLACE blocks applied. The author sees only what may be at fault."""
+    """The source with the author's SEARCH/REPLACE blocks applied. The author sees only parts that may be wrong."""
     concerned = {tool for difference in wrong for tool in difference.tools}
     if not all(difference.tools for difference in wrong):
         concerned = set()
@@ -136,11 +136,11 @@ async def _patched(
 
 
 class Excerpt(NamedTuple):
-    """A server's source in which a line stands for each function that is right."""
+    """A server's source in which one line replaces each function without faults."""
 
     text: str
     hidden: dict[str, str]
-    """Line of the excerpt -> the function that it stands for."""
+    """Line of the excerpt -> the function that it replaces."""
 
     def whole(self, patched: str) -> str:
         """The whole source for a patched excerpt.
@@ -170,13 +170,13 @@ def excerpt(source: str, functions: Collection[str]) -> Excerpt:
 
 
 class ToolOutline(NamedTuple):
-    """What the author of a server is shown of one tool."""
+    """One tool, as the author of a server sees it."""
 
     tool: Tool
     head: str
     """Decorator, signature and docstring of its function."""
     booleans: list[str]
-    """Columns of its result that are true or false."""
+    """Boolean columns of its result."""
 
 
 def tool_outlines(blueprint: Blueprint, names: Collection[str] = ()) -> list[ToolOutline]:
