@@ -1,1 +1,1 @@
-"""Fusing worlds: which domains are joined, by what links; the joined world, and the proof of it."""
+"""Fusing worlds: choose the domains and their links, join them into one world, and prove the result."""

@@ -1,8 +1,8 @@
 """Fusing contracts: several domains' blueprints become one, each tool and table under a name of its own.
 
-The shared person is one table of what all domains share of it; each domain keeps a table of its own columns.
-Statements that touch nothing shared go to the domain's table, the others to a view of both. A name is allocated
-once and kept beside what it stands for: nothing is parsed back out of a name.
+One table holds the shared columns of the shared person; each domain keeps a table of its own columns. Statements that
+touch no shared column use the domain's table, the others a view of both. Each fused name is allocated once and recorded
+with its origin, so that nothing has to parse names.
 """
 
 import re
@@ -31,13 +31,13 @@ from synth.fusion.persons import PERSON_KEY, in_words, person_of, shared_person
 from synth.fusion.rewriting import rewrite_tables
 
 SEPARATOR = "__"
-"""Between the parts of a fused name; no name of a single domain holds it."""
+"""Separator of the parts of a fused name; no name of a single domain contains it."""
 MAX_NAMESPACE = 14
-"""Characters of a namespace, which begins the names of a domain's tools."""
+"""Most characters of a namespace, the prefix of a domain's tool names."""
 MAX_TOOL_NAME = 64
-"""Characters of a tool's name that model providers accept."""
+"""Most characters of a tool's name that model providers accept."""
 MAX_NAME = 120
-"""Characters of any other name."""
+"""Most characters of any other name."""
 
 
 class NameAllocator:
@@ -58,7 +58,7 @@ class NameAllocator:
 
 
 def table_names() -> NameAllocator:
-    """An allocator for the tables and views of one world, which may not be named like the log of touched rows."""
+    """An allocator for the tables and views of one world. None may have the name of the log of touched rows."""
     return NameAllocator([LOG_TABLE])
 
 
@@ -202,14 +202,14 @@ class _DomainPart:
         self._accesses.close()
 
     def entities(self, entities: Sequence[Entity]) -> list[FusedEntity]:
-        """The domain's tables; of its core person only the columns of its own."""
+        """The domain's tables; the table of its core person has only its own columns."""
         return [
             self._own_person() if entity.name == self.blueprint.core_entity else self._entity(entity)
             for entity in entities
         ]
 
     def view(self) -> PersonView:
-        """The domain's persons, as its own contract knows them."""
+        """The view of the domain's persons, with the columns of its own contract."""
         entity = self._entity(self.blueprint.core)
         return PersonView(
             entity=entity.model_copy(update={"name": self._member.view}),

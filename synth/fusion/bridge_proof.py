@@ -1,4 +1,4 @@
-"""The proof of bridge rules: with all of them on, each is met by one call and broken by another, by execution.
+"""The proof of bridge rules, by execution: with all rules on, one call meets each rule and another breaks it.
 
 The best proof is one call that the rule forbids until a call of another domain makes it lawful (it *mends* it). If no
 call mends a broken one, another call that is lawful from the start shows the rule met.
@@ -21,16 +21,16 @@ from skillweave.world.world import World
 from synth.fusion.bridge_search import BridgeCall, BridgeTrial, breaks, is_lawful
 
 MOST_PERSONS = 60
-"""Persons who are tried."""
+"""Most persons to try."""
 PERSONS_FOR_PAIRS = 24
-"""Of these, persons for whom pairs of calls are searched: one mending another, or one after another."""
+"""Most of these for whom to search pairs of calls: one that mends another, or one after another."""
 PERSONS_PREPARED = 8
-"""Of these, persons for whom such a pair is searched after one more call."""
+"""Most of these for whom to search such a pair after one more call."""
 
 
 @dataclass(frozen=True)
 class Witness:
-    """One person's call, and what they did before it."""
+    """One person's call, with their earlier calls."""
 
     person: str
     call: BridgeCall
@@ -38,7 +38,7 @@ class Witness:
 
     @property
     def record(self) -> dict[str, Json]:
-        """As the proof's record has it."""
+        """The witness in the form of the proof's record."""
         return {"person": self.person, **self.call.record, "before": [step.record for step in self.before]}
 
 
@@ -58,7 +58,7 @@ class BridgeWitnesses(NamedTuple):
 
 
 class BridgedWorld:
-    """A fused world with bridge rules on. All are held by tools here: for a proof it does not matter who holds them."""
+    """A fused world with bridge rules on. Tools enforce all rules here; the proof does not depend on who does."""
 
     def __init__(self, fused: FusedBlueprint, content: bytes, rules: Sequence[BridgeRule], now: str, seed: str) -> None:
         held_by_tools = [rule.model_copy(update={"enforced_by": "tool"}) for rule in rules]
@@ -96,7 +96,7 @@ class BridgedWorld:
             self._broken_rules(session, BridgeCall(rule.tool, {}))
 
     def confirms(self, name: str, witnesses: BridgeWitnesses) -> bool:
-        """Whether witnesses that were found without other rules still prove the rule with these."""
+        """Whether witnesses from a search without other rules still prove the rule with these."""
         met, broken = witnesses
         if met is None or broken is None:
             return False
@@ -140,7 +140,7 @@ class BridgedWorld:
 
         Args:
             rule: The rule.
-            preparing: Tools of which one may be called before both; empty: none is.
+            preparing: Tools of which one may be called before both calls; empty for none.
             persons: The persons to try.
         """
         mending = self._mending_writes(rule)
@@ -207,7 +207,7 @@ def prove_bridges(
         content: Its database, as a file holds it.
         rules: The bridge rules.
         now: The run's clock.
-        seed: Of the persons who are tried.
+        seed: Seeds the choice of persons.
 
     Raises:
         sqlite3.Error: A rule's SQL fails on the data.
@@ -220,7 +220,7 @@ def prove_bridges(
 
 
 def is_carried_out(world: World, witness: Witness) -> bool:
-    """Whether a world carries out a witness's call."""
+    """Whether a witness's call succeeds in a world."""
     with world.session(caller=witness.person) as session:
         results = [session.call(*step) for step in witness.before]
         return all(result.ok for result in results) and session.peek(*witness.call).ok

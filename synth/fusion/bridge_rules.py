@@ -1,4 +1,4 @@
-"""The check of a mediator's answer on the contracts alone: conflicts, and bridge rules before they are tried.
+"""The check of a mediator's answer on the contracts alone: its conflicts, and its bridge rules before their proof.
 
 A bridge rule guards a write of one domain and asks for a state of another. One that reads its own domain alone is
 no bridge.
@@ -24,7 +24,7 @@ NO_PROSE = re.compile(r"\b(?:SELECT|EXISTS)\b|:(?:caller|person|now)\b|<!--|\[[R
 
 
 def conflict_faults(conflicts: Sequence[PolicyConflict], contract: FusedBlueprint) -> list[str]:
-    """What is wrong with conflicts, in words for their author: whose rules they are about, and their resolution."""
+    """The faults of conflicts, in words for the author: the rules that they cite, and their resolutions."""
     owners = {rule: member.server for member in contract.members for rule in member.rules.values()}
     faults = [fault for conflict in conflicts for fault in _conflict_faults(conflict, owners)]
     subjects = {conflict.about for conflict in conflicts}
@@ -71,7 +71,7 @@ def reads_show_what_decides(fused: FusedBlueprint, rule: BridgeRule) -> bool:
 
 
 def _attributes_shown(fused: FusedBlueprint) -> set[int]:
-    """Identities of the attributes that reads show as they are."""
+    """Identities of the attributes that reads show unchanged."""
     lineage = ColumnLineage(fused)
     return {
         id(origin)
@@ -84,11 +84,11 @@ def _attributes_shown(fused: FusedBlueprint) -> set[int]:
 
 
 ENGINE_BINDINGS = frozenset({"caller", "person", "now"})
-"""What a bridge rule may bind, beside its tool's parameters."""
+"""Bindings of a bridge rule, in addition to its tool's parameters."""
 
 
 def bridge_faults(rules: Sequence[BridgeRule], fused: FusedBlueprint) -> dict[str, list[str]]:
-    """What is wrong with bridge rules before they are tried: where they stand, what they read, what they say.
+    """The faults of bridge rules before their proof: in their place, their SQL and their sentence.
 
     Args:
         rules: The author's rules, under their own names.
@@ -126,7 +126,7 @@ def servers_read(reads: Mapping[str, set[str]], fused: FusedBlueprint) -> set[st
 
 
 def _placement_faults(rule: BridgeRule, fused: FusedBlueprint, error_codes: dict[str, set[str]]) -> list[str]:
-    """What is wrong with a rule's place: its tool, name, error code and concern."""
+    """The faults of a rule's place: its tool, name, error code and concern."""
     writes = [tool.name for tool in fused.tools if tool.kind == "write"]
     if rule.tool not in writes:
         return [f"it guards {rule.tool!r}, which is no tool that changes something; there are {', '.join(writes)}"]
@@ -145,7 +145,7 @@ def _placement_faults(rule: BridgeRule, fused: FusedBlueprint, error_codes: dict
 def _sql_faults(
     rule: BridgeRule, fused: FusedBlueprint, statements: StatementChecker, common: frozenset[str]
 ) -> list[str]:
-    """What is wrong with a rule's SQL, with what the SQL reads, and with the sentence beside it."""
+    """The faults of a rule's SQL, of the tables that it reads, and of its sentence."""
     tool = fused.tool(rule.tool)
     allowed = frozenset(parameter.name for parameter in tool.parameters) | ENGINE_BINDINGS
     refused: list[ContractProblem] = list(

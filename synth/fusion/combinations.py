@@ -1,8 +1,7 @@
-"""Combinations: which sets of domains become one world.
+"""Combinations: choose the sets of domains that become fused worlds.
 
-Candidates grow from linked pairs, one domain at a time, so that sets without links are never considered. Of all
-candidates the one is taken next whose person, size and domains were used least so far; of equals, the one with most
-links.
+Candidates grow from linked pairs, one domain at a time, so that sets without links are never considered. The next
+choice is the candidate whose person, size and domains were used least so far; among equals, the one with most links.
 """
 
 from collections import Counter
@@ -16,7 +15,7 @@ import networkx as nx
 from skillweave.schema.fusion import Link
 
 MOST_GROWN = 3000
-"""Candidates of one size, those with most links, from which larger ones are grown."""
+"""Most candidates of one size to grow; those with most links come first."""
 
 
 class CandidateCombination(NamedTuple):
@@ -24,16 +23,16 @@ class CandidateCombination(NamedTuple):
 
     person: str
     domains: tuple[str, ...]
-    """Sorted."""
+    """The domains, sorted."""
     links: tuple[Link, ...]
 
 
 class ChosenCombinations(NamedTuple):
     combinations: list[CandidateCombination]
     considered: int
-    """Sets of domains that were considered."""
+    """Number of sets of domains considered."""
     unlinked: int
-    """Of these, sets that no links join."""
+    """Number of these sets that no links join."""
 
 
 def choose_combinations(

@@ -1,7 +1,7 @@
-"""Links between domains: what one can give another, checked on the contracts alone; and the fused world's tool graph.
+"""Links between domains: values and states that one gives another, checked on the contracts; and the fused tool graph.
 
 The check shows that both tools exist, that the producer returns or changes what the link names, and that the consumer
-can take it. Whether a link holds in a story, only execution shows.
+can take it. Only execution shows whether a link holds in a story.
 """
 
 import re
@@ -26,7 +26,7 @@ _COMPATIBLE: frozenset[tuple[ValueType, ValueType]] = frozenset(
 
 
 class LinkSource(NamedTuple):
-    """Where the value of a linked argument comes from."""
+    """The source of a linked argument's value."""
 
     call: int
     """Counted from 1."""
@@ -34,7 +34,7 @@ class LinkSource(NamedTuple):
     """The parameter whose row holds it; None: the call's result holds it."""
     column: str
     is_day: bool
-    """Whether only the day of a moment is taken."""
+    """Whether to take only the day of a datetime."""
 
 
 def link_source(link: str) -> LinkSource | None:
@@ -46,7 +46,7 @@ def link_source(link: str) -> LinkSource | None:
 
 
 def links_of(story: Storyline, fused: FusedBlueprint) -> Iterator[Link]:
-    """The links between domains that a story needs: values, rows that are named, and bridge rules."""
+    """The links between domains that a story needs: values, named rows, and bridge rules."""
     rules = {rule.rule: rule for rule in story.bridges}
     for call in story.calls:
         for parameter, link in call.same.items():
@@ -136,7 +136,7 @@ def _read_returning(fused: FusedBlueprint, server: str, column: str) -> str | No
 
 
 def link_faults(links: Sequence[Link], blueprints: Mapping[str, Blueprint]) -> list[str]:
-    """What is wrong with links, in words for their author.
+    """The faults of links, in words for the author.
 
     Args:
         blueprints: The contracts of both domains, by server.

@@ -1,7 +1,7 @@
-"""Mediation: an author's bridge rules become those of a fused world, proven, numbered, and each with its holder.
+"""Mediation: prove and number an author's bridge rules for a fused world, and choose who enforces each.
 
-What is wrong with a rule goes back to its author. A rule that is still wrong at the end is dropped, and no other. Two
-rules conflict if one asks for what the other forbids; of two such rules the later one is dropped.
+The author gets the faults of each rule. At the end, only rules that still have faults are dropped. Two rules conflict
+if one demands what the other forbids; then the later one is dropped.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ from synth.fusion.bridge_rules import bridge_faults, reads_show_what_decides
 from synth.search.arguments import ArgumentSearch
 
 MOST_PERSONS = 12
-"""Persons whose lawful calls of single domains are tried against the bridge rules."""
+"""Most persons whose lawful calls of single domains to try against the bridge rules."""
 
 
 class MediationInputs(NamedTuple):
@@ -32,14 +32,14 @@ class MediationInputs(NamedTuple):
 
 
 class SettledBridges(NamedTuple):
-    """Bridge rules that are proven together, and those that are dropped."""
+    """Bridge rules that are proven together, and dropped rules."""
 
     bridges: list[BridgeRule]
     """Under their authors' names."""
     witnesses: dict[str, BridgeWitnesses]
-    """Of each of these, by name."""
+    """The witnesses of each of these rules, by name."""
     dropped: dict[str, str]
-    """Name of another -> what is wrong with it, in words for its author."""
+    """Name of a dropped rule -> its faults, in words for the author."""
 
 
 def settle_bridges(inputs: MediationInputs, rules: Sequence[BridgeRule]) -> SettledBridges:
@@ -69,23 +69,23 @@ def _one_by_one(
     inputs: MediationInputs, rules: Sequence[BridgeRule], alone: dict[str, BridgeWitnesses], dropped: dict[str, str]
 ) -> SettledBridges:
     """The rules that remain if each is added in turn and dropped if it conflicts with those before it."""
-    kept: list[BridgeRule] = []
+    accepted: list[BridgeRule] = []
     witnesses: dict[str, BridgeWitnesses] = {}
     for rule in rules:
-        proofs = _proofs_together(inputs, [*kept, rule], alone)
+        proofs = _proofs_together(inputs, [*accepted, rule], alone)
         if isinstance(proofs, str):
-            others = ", ".join(other.rule for other in kept)
+            others = ", ".join(other.rule for other in accepted)
             dropped[rule.rule] = f"it locks with {others}: {proofs}" if proofs else f"it locks with {others}"
         else:
-            kept.append(rule)
+            accepted.append(rule)
             witnesses = proofs
-    return SettledBridges(kept, witnesses, dropped)
+    return SettledBridges(accepted, witnesses, dropped)
 
 
 def _proofs_together(
     inputs: MediationInputs, rules: Sequence[BridgeRule], alone: dict[str, BridgeWitnesses]
 ) -> dict[str, BridgeWitnesses] | str:
-    """Witnesses of each rule with all of them on; or in words which proof is missing."""
+    """The witnesses of each rule with all rules on, or a description of the missing proof."""
     witnesses: dict[str, BridgeWitnesses] = {}
     bridges = BridgedWorld(inputs.fused, inputs.content, rules, inputs.now, inputs.seed)
     try:
@@ -109,7 +109,7 @@ def _proofs_together(
 
 
 def _proof_alone(inputs: MediationInputs, rule: BridgeRule) -> tuple[str, BridgeWitnesses]:
-    """What is wrong with a rule by itself (empty if nothing is), and its witnesses with no other rule on."""
+    """The fault of a rule by itself (empty if there is none), and its witnesses without other rules."""
     try:
         witnesses = prove_bridges(inputs.fused, inputs.content, [rule], inputs.now, inputs.seed)[rule.rule]
     except sqlite3.Error as error:
@@ -138,7 +138,7 @@ def mediation_record(
     Args:
         inputs: The fused world.
         settled: The rules that hold.
-        conflicts: What was settled between the companies.
+        conflicts: The settled conflicts between the companies.
         proposed: The names of bridge rules in stories.
         share: Share of the rules that the agent holds, 0 to 1.
     """
@@ -214,7 +214,7 @@ def calls_forbidden(inputs: MediationInputs, bridges: Sequence[BridgeRule]) -> d
                     person=person,
                 )
                 arguments = None
-                # The search may be too much work on one person's data; then it shows nothing.
+                # The search may exceed its limits on one person's data; then it shows nothing.
                 with suppress(sqlite3.Error):
                     arguments = next(search.meeting(), None)
                 if arguments is not None:

@@ -1,6 +1,6 @@
-"""The persons of a fused world: what its domains share of them, and the rows of the joined database.
+"""The persons of a fused world: their shared attributes, and the rows of the fused database.
 
-Persons are joined by the population's map of keys, never by name. Shared attributes come from the domains' own
+The population's map of keys joins persons, never their names. Shared attributes come from the domains' own
 rows, which must agree.
 """
 
@@ -102,9 +102,10 @@ def _shared_attribute(name: str, blueprints: Sequence[Blueprint]) -> Attribute:
                 )
     return first.model_copy(
         update={
-            "nullable": len(declared) < len(blueprints) or any(one.nullable for one in declared.values()),
-            "unique": any(one.unique for one in declared.values()),
-            "compare": min((one.compare for one in declared.values()), key=_STRICTEST_FIRST.index),
+            "nullable": len(declared) < len(blueprints)
+            or any(declaration.nullable for declaration in declared.values()),
+            "unique": any(declaration.unique for declaration in declared.values()),
+            "compare": min((declaration.compare for declaration in declared.values()), key=_STRICTEST_FIRST.index),
             "generate": None,
         }
     )

@@ -1,4 +1,4 @@
-"""Calls of single worlds made again in a fused world: it must answer all that the domain's own world answers.
+"""Replay of a single world's calls in a fused world, which must return the same results.
 
 Ids that calls mint differ, since a fused world counts through all its domains; they are compared by when they
 were minted. Only bridge rules may change an answer.
@@ -24,7 +24,7 @@ from skillweave.world.world import World
 from synth.search.arguments import ArgumentSearch
 
 MOST_CALLERS = 3
-"""Persons of each domain for whom calls are sampled."""
+"""Persons of each domain for whom to sample calls."""
 MOST_NODES = 40
 """Bound on one search for arguments."""
 
@@ -41,7 +41,7 @@ class Replayed(NamedTuple):
     """A replay in a fused world, compared with the one in the single world."""
 
     differences: list[str]
-    """What differs, in words, apart from what bridge rules forbid."""
+    """The differences, in words, except calls that bridge rules forbid."""
     bridges: list[str]
     """Bridge rules that refused a call, or that a call broke."""
 
@@ -216,9 +216,9 @@ def _by_row(changes: Sequence[RowChange]) -> dict[tuple[str, str], tuple[str, Ce
 def replace_ids(value: Json, ids: Mapping[str, str]) -> Json:
     """A value with ids replaced, also inside keys that are derived from them. `ids`: old -> new."""
     if isinstance(value, dict):
-        return {name: replace_ids(one, ids) for name, one in value.items()}
+        return {name: replace_ids(part, ids) for name, part in value.items()}
     if isinstance(value, list):
-        return [replace_ids(one, ids) for one in value]
+        return [replace_ids(part, ids) for part in value]
     if not isinstance(value, str) or not any(old in value for old in ids):
         return value
     pattern = "|".join(map(re.escape, sorted(ids, key=len, reverse=True)))
@@ -249,7 +249,7 @@ def replay_goldens(
         How many were replayed, and which of them bridge rules change.
 
     Raises:
-        WorldError: Without bridge rules, a combination's calls give something else.
+        WorldError: Without bridge rules, a combination's calls have other results.
     """
     plain, bridged = World(contract, database, now=now), World(contract.with_bridges(bridges), database, now=now)
     count = 0

@@ -26,7 +26,7 @@ class _Edit(NamedTuple):
 
     start: int
     end: int
-    """Behind the last character."""
+    """The position after the last character."""
     text: str
 
 
@@ -141,17 +141,17 @@ class ContractStatement(NamedTuple):
     """A statement or condition of a contract."""
 
     where: str
-    """Its place in the contract: `renew_loan guard R4`."""
+    """The statement's place in the contract: `renew_loan guard R4`."""
     text: str
     query: str
-    """What is compiled for it: the query that evaluates a condition, or the statement itself."""
+    """The compiled SQL: the query that evaluates a condition, or the statement itself."""
 
 
 class CompiledStatement(NamedTuple):
     """A statement as SQLite compiles it, with tables named as in their own domain."""
 
     touched: frozenset[tuple[object, ...]]
-    """What it touches: (action, table or function, column)."""
+    """Its accesses: (action, table or function, column)."""
     code: tuple[tuple[object, ...], ...]
     """Its byte code, one instruction each."""
 
@@ -230,11 +230,11 @@ class RewriteProver:
             names |= {new: f"{member.server}.{old}" for old, new in member.tables.items()}
             names[member.view] = names[member.person]
         self._fused = StatementCompiler(_with_views_as_tables(fused), names)
-        # With persons' own tables widened by the shared columns, columns have the positions that the author's have.
+        # Adding the shared columns to persons' own tables gives columns the same positions as in the author's tables.
         self._wide = StatementCompiler(_with_views_as_tables(_with_wide_persons(fused)), names)
 
     def close(self) -> None:
-        """Give the tables up."""
+        """Close the tables."""
         for compiler in [*self._single.values(), self._fused, self._wide]:
             compiler.close()
 
@@ -273,7 +273,7 @@ class StatementCompiler:
         self._connection.set_authorizer(self._note)
 
     def close(self) -> None:
-        """Give the tables up."""
+        """Close the tables."""
         self._connection.close()
 
     def compiled(self, statement: str) -> CompiledStatement:
