@@ -49,7 +49,7 @@ class OfflineAuthor:
     """Answers the requests of one run."""
 
     def __init__(self, seed: int) -> None:
-        """`seed` is the run's: all random choices come from it."""
+        """`seed` is the seed of the run, from which all random choices come."""
         self.seed = seed
 
     def __call__(self, request: Request) -> str:
@@ -65,11 +65,11 @@ class OfflineAuthor:
         return _as_text(ANSWERS[request.question](question), request.schema)
 
     def digest(self, key: str, questions: Sequence[str]) -> str:
-        """A digest of all that answers to these questions depend on: code, phrases, and files of the catalogue.
+        """A digest of all inputs of the answers to these questions: code, phrases, and files of the catalogue.
 
         Args:
             key: The item's key. If it is a single domain, only the catalogue's file of its service counts.
-            questions: The questions; those that the offline author does not know are left out.
+            questions: The questions; unknown ones are ignored.
         """
         modules = sorted({ANSWERS[question].__module__ for question in questions if question in ANSWERS})
         code = [self._code.closure(module) for module in modules]
@@ -108,7 +108,7 @@ def _digests(folder: str) -> dict[str, str]:
 
 
 def _as_text(answer: object, schema: Mapping[str, Json] | None) -> str:
-    """The answer as a model would write it. A value that is no JSON object becomes the only field of one."""
+    """The answer as a model would write it. A value that is no JSON object becomes the only field of an object."""
     if isinstance(answer, str):
         return answer
     value = plain_json(answer)

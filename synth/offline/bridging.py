@@ -21,7 +21,7 @@ from synth.contracts.visibility import column_origins
 from synth.offline.services import LOADER, ServiceVariant, environment, variant
 
 MOST_MERGED = 4
-"""Stories of three or more companies that are merged from stories of pairs."""
+"""Most stories of three or more companies to merge from stories of pairs."""
 
 
 class BridgeHeader(Record):
@@ -33,7 +33,7 @@ class BridgeHeader(Record):
 
 @dataclass(frozen=True)
 class BridgeSide:
-    """One company, as the templates see it."""
+    """One company, with the properties that templates use."""
 
     fused: FusedBlueprint
     member: FusedMember
@@ -133,7 +133,7 @@ class BridgeFile:
         return {rule.rule: rule for raw in self._rendered(sides).get("rules") or [] if (rule := _rule(raw, fused))}
 
     def stories(self, sides: dict[str, BridgeSide], known: Mapping[str, BridgeRule]) -> list[Storyline]:
-        """The stories of these companies, likewise; `known` are rules of other files that they may depend on."""
+        """The stories of these companies, without those that lack something; `known` are rules of other files."""
         fused = next(iter(sides.values())).fused
         rules = {**known, **self.rules(sides)}
         stories = (_story(raw, rules, fused) for raw in self._rendered(sides).get("stories") or [])
@@ -183,7 +183,7 @@ def _side(fused: FusedBlueprint, member: FusedMember, seed: int) -> BridgeSide:
 
 
 def _merged(fused: FusedBlueprint, seed: int) -> list[Storyline]:
-    """Stories in which one call at a hub is followed by calls at every other company."""
+    """Stories in which calls at every other company follow one call at a hub."""
     merged: list[Storyline] = []
     for hub in fused.members:
         others = [member for member in fused.members if member is not hub]
@@ -193,7 +193,7 @@ def _merged(fused: FusedBlueprint, seed: int) -> list[Storyline]:
                 first = story.calls[0]
                 if first.server == hub.server and sum(call.server == hub.server for call in story.calls) == 1:
                     start = first.model_copy(update={"ask": [], "demanded_by": None}).model_dump_json()
-                    # Words that continue a request do not continue what was only agreed to.
+                    # Words that continue a request cannot continue a call that the user only agrees to.
                     by_first_call.setdefault((start, first.demanded_by is None), []).append(story)
         for alternatives in by_first_call.values():
             chosen = [next((s for s in alternatives if s.calls[1].server == other.server), None) for other in others]
@@ -227,7 +227,7 @@ def _reasons(stories: Sequence[Storyline]) -> list[str]:
 
 
 def _shifted(call: StoryCall, shift: int) -> StoryCall:
-    """The call with its links moved on by so many places, but for links to the first call."""
+    """The call with its links shifted by `shift` places, except links to the first call."""
 
     def moved(link: str) -> str:
         return re.sub(r"\d+", lambda match: str(int(match[0]) + (shift if match[0] != "1" else 0)), link, count=1)

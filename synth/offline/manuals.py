@@ -24,11 +24,11 @@ _THEMES: dict[Concern, str] = {
 }
 _CONDUCT = ("honest", "person", "confirm", "binding", "decline", "transfer")
 CUSTOMER = {"person": "customer", "people": "customers"}
-"""What the joint manual calls the people whom all companies serve."""
+"""The noun of the joint manual for the people whom all companies serve."""
 
 
 class SectionWriter:
-    """Writes the sections of one manual, under phrases that are drawn once."""
+    """Writes the sections of one manual, with phrases that are drawn once."""
 
     def __init__(self, random: Random, between: Sequence[str] = ()) -> None:
         """`between` are phrases that introduce rules between companies (B1, B2, ...)."""
@@ -45,7 +45,7 @@ class SectionWriter:
         Args:
             tool: The tool.
             called: Its name in the heading.
-            description: What it does.
+            description: The tool's description.
             words: `person` and `people` in the words of its company.
         """
         purpose = description.strip()
@@ -157,7 +157,7 @@ class JointManualWriter:
         self._words = {"title": contract.title, "Each": listed[0].upper() + listed[1:]}
 
     def parts(self) -> JointParts:
-        """The manual without the sentences of its rules and without what was settled between the companies."""
+        """The manual without the sentences of its rules and without the settled conflicts."""
         paragraphs = [
             f"# {self._say('title')}",
             self._say("about"),
@@ -209,7 +209,7 @@ class JointManualWriter:
 
 
 def facts_of(tool: FusedTool) -> str:
-    """What a sign-in tool asks for, in words."""
+    """The facts that a sign-in tool asks for, in words."""
     return listing([f"the {parameter.name.replace('_', ' ')}" for parameter in tool.parameters])
 
 

@@ -1,6 +1,6 @@
-"""Mediating between companies: where their rules contradict each other or leave a gap, and what holds then.
+"""Mediation between companies: find contradictions and gaps between their rules, and resolve them.
 
-Everything follows from the contract. The code knows nothing of any domain.
+The answers depend only on the contract. The code has no knowledge of any domain.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from synth.offline.wording import phrases
 
 ConflictTopic = Literal["privacy", "deadline", "authority", "payment", "identity", "other"]
 MOST_KINDS = 3
-"""Kinds of action whose deadlines are named."""
+"""Most kinds of action whose deadlines to name."""
 
 
 class CitedRule(NamedTuple):
@@ -28,7 +28,7 @@ class CitedRule(NamedTuple):
 
 
 class Mediator:
-    """Finds what the companies of a fused world have to settle."""
+    """Finds the conflicts that the companies of a fused world have to settle."""
 
     def __init__(self, contract: FusedBlueprint, random: Random) -> None:
         self._contract = contract

@@ -1,11 +1,9 @@
-"""The catalogue of services: YAML files that are rendered, by a setting and its knobs, into one domain's answers.
+"""The catalogue of services: a setting and its knobs render a YAML file into one domain's answers.
 
 A file holds two YAML documents. The first says what varies (`ServiceHeader`). The second is a Jinja template of YAML:
-the blueprint's own format, plus `talk` (how people speak of it) and `goals` (what they want from it). Which service,
-setting and knobs stand behind a domain follows from the run's seed and the domain's name alone, so every question of
-a domain gets its answer from the same variant.
-
-What an offline answer is made from: the question's name and variables, its key and the run's seed.
+the blueprint's own format, plus `talk` (how people speak of it) and `goals` (what they want from it). The run's
+seed and the domain's name alone choose the service, setting and knobs of a domain, so that every question of a domain
+gets its answer from the same variant. An answer depends on the question's name, variables and key, and on the seed.
 """
 
 import re
@@ -171,7 +169,7 @@ def catalogue() -> dict[str, Service]:
 
 @dataclass(frozen=True)
 class ServiceVariant:
-    """What stands behind a domain of a run."""
+    """The service, setting and knobs of a domain in a run."""
 
     service: Service
     setting: ServiceSetting
@@ -237,11 +235,11 @@ class OfflineQuestion:
 
     name: str
     key: str
-    """The item that it is asked about."""
+    """The key of the question's item."""
     variables: Mapping[str, object]
-    """What its prompt is rendered from."""
+    """The variables of its prompt."""
     seed: int
-    """The run's."""
+    """The seed of the run."""
 
     def get(self, name: str, kind: type[T]) -> T:
         """The variable `name`. AuthorError if the question has none of this type."""
@@ -258,7 +256,7 @@ class OfflineQuestion:
         return values
 
     def variant(self, domain: str) -> ServiceVariant:
-        """The service, setting and knobs that stand behind a domain. AuthorError if there are none."""
+        """The service, setting and knobs of a domain. Raises AuthorError if there are none."""
         return variant(self.seed, domain)
 
     @property

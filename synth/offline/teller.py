@@ -17,7 +17,7 @@ _PLACE = re.compile(r"(?P<before>\b(?:an? |(?:(?:by|from|on|with) )?(?:my )?))?\
 _ADVERB = re.compile(r"(?:by|from|on|with) (?:my )?")
 _SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
-"""Styles of people who leave out at first what they can be asked for."""
+"""Styles of people who at first leave out details that an agent can ask for."""
 
 
 @dataclass
@@ -35,10 +35,10 @@ class Teller:
 
     def tell(self) -> Telling:
         """Put the request into words: a first message, the goal, and a sentence for each fact."""
-        asked = {place: self._phrase(intent) for place, intent in self._asked}
+        requests = {place: self._phrase(intent) for place, intent in self._asked}
         consents = self._consents()
-        message = self._message(list(asked.values()), consents)
-        goal = " ".join([*self._goals(asked), *self._agreements()])
+        message = self._message(list(requests.values()), consents)
+        goal = " ".join([*self._goals(requests), *self._agreements()])
         facts = [
             FactWords(id=fact.id, text=self._fact(fact), tell="first" if fact.id in self.mentioned else "asked")
             for fact in self.request.known
@@ -49,22 +49,22 @@ class Teller:
 
     @property
     def _asked(self) -> list[tuple[int, Intent]]:
-        """What the user asks for, with its position among all intents."""
+        """The intents that the user asks for, each with its position among all intents."""
         return [(place, intent) for place, intent in enumerate(self.request.wishes) if not intent.only_if_needed]
 
     @property
     def _agreed(self) -> list[tuple[int, Intent]]:
-        """What the user only agrees to, with its position among all intents."""
+        """The intents that the user only agrees to, each with its position among all intents."""
         return [(place, intent) for place, intent in enumerate(self.request.wishes) if intent.only_if_needed]
 
-    def _goals(self, asked: Mapping[int, str]) -> Iterator[str]:
+    def _goals(self, requests: Mapping[int, str]) -> Iterator[str]:
         """The intents in the second person, in the order in which they are to be carried out."""
         is_later = False
         for place, intent in self._asked:
             if intent.kind == "hear":
-                yield f"You want to know {_to_you(asked[place])}."
+                yield f"You want to know {_to_you(requests[place])}."
             else:
-                yield f"{'After that you' if is_later else 'You'} want to {_to_you(asked[place])}."
+                yield f"{'After that you' if is_later else 'You'} want to {_to_you(requests[place])}."
                 is_later = True
 
     def _agreements(self) -> Iterator[str]:
@@ -80,7 +80,7 @@ class Teller:
         return self.companies.titles.get(next(after, ""), "") or "that"
 
     def _consents(self) -> list[str]:
-        """What the first message says of all that the user only agrees to: nothing, something general, or each."""
+        """The part of the first message on what the user only agrees to: nothing, something general, or each intent."""
         forms = phrases("telling")["consents"]
         ways = forms["terse" if self.request.persona.style in TERSE else "other"] if self._agreed else ["none"]
         way = self.random.choice(ways)
@@ -114,7 +114,7 @@ class Teller:
         return {fact.id for fact in self.request.known if fact.withheld}
 
     def _unmentioned(self, intent: Intent) -> list[str]:
-        """Parameters of an intent that are not mentioned before somebody asks."""
+        """Parameters of an intent that the user mentions only when asked."""
         rows = [name for name, row in intent.rows.items() if set(row.columns.values()) <= self._left_out]
         return [*rows, *(name for name, fact in intent.values.items() if fact in self._left_out)]
 
@@ -125,40 +125,40 @@ class Teller:
             return self._filled(" ".join([intent.ask, *self._clauses(intent, spoken)]), intent)
         if intent.ask:
             return self._story_phrase(intent)
-        given = intent.rows.keys() | intent.values.keys() | intent.linked.keys()
+        available = intent.rows.keys() | intent.values.keys() | intent.linked.keys()
         unmentioned = self._unmentioned(intent)
         ways = [ways_of(own, intent, unmentioned), without(own.settled, intent, unmentioned)] if own else []
-        fitting = ([ask for ask in asks if set(_SLOT.findall(ask)) <= given] for asks in ways)
+        fitting = ([ask for ask in asks if set(_SLOT.findall(ask)) <= available] for asks in ways)
         asks = next(filter(None, fitting), [])
         phrase = self.random.choice(asks) if asks else self.companies.tool(intent.tool)
-        left = [
+        missing = [
             name for name in [*intent.rows, *intent.values] if f"{{{name}}}" not in phrase and name not in unmentioned
         ]
-        left = self._volunteered(intent, left)
-        clauses = self._clauses(intent, left)
+        missing = self._volunteered(intent, missing)
+        clauses = self._clauses(intent, missing)
         clauses += [
             f"with the same {self._noun(intent, name)}" for name in intent.linked if f"{{{name}}}" not in phrase
         ]
         return self._filled(" ".join([phrase, *clauses]), intent)
 
     def _story_phrase(self, intent: Intent) -> str:
-        """An intent in its story's words. What these leave out is added if the catalogue has words for it."""
+        """An intent in its story's words, with missing parameters added if the catalogue has words for them."""
         own = self.talk.tools.get(intent.tool)
         unmentioned = self._unmentioned(intent)
-        left = [
+        missing = [
             name
             for name in [*intent.rows, *intent.values]
             if f"{{{name}}}" not in intent.ask and name not in unmentioned
         ]
-        left = self._volunteered(intent, left)
-        clauses = self._clauses(intent, [name for name in left if own and name in own.parameters])
+        missing = self._volunteered(intent, missing)
+        clauses = self._clauses(intent, [name for name in missing if own and name in own.parameters])
         return self._filled(" ".join([intent.ask, *clauses]), intent)
 
-    def _volunteered(self, intent: Intent, left: Sequence[str]) -> list[str]:
-        """Which parameters to add, of those that a verb phrase leaves out. Terse people wait to be asked for some."""
+    def _volunteered(self, intent: Intent, missing: Sequence[str]) -> list[str]:
+        """The parameters to add to a verb phrase that leaves them out. Terse people leave some for the agent to ask."""
         if self.request.persona.style not in TERSE:
-            return [*left]
-        return [name for name in left if self.random.random() < 0.4 or self._is_volunteered(intent, name)]
+            return [*missing]
+        return [name for name in missing if self.random.random() < 0.4 or self._is_volunteered(intent, name)]
 
     def _is_volunteered(self, intent: Intent, name: str) -> bool:
         row = intent.rows.get(name)
@@ -204,20 +204,22 @@ class Teller:
         known = set(row.columns.values()) - self._left_out
         vague = vague and not any(fact.volunteered for fact in self.request.known if fact.id in known)
         vague = vague and not self._has_similar_row(row)
-        said = known & self.mentioned or (set() if vague and self.random.random() < 0.5 else known)
-        self.mentioned |= said
-        return refer(self.talk, row, {name: words for name, words in self._words.items() if name in said}, self.random)
+        mentioned = known & self.mentioned or (set() if vague and self.random.random() < 0.5 else known)
+        self.mentioned |= mentioned
+        return refer(
+            self.talk, row, {name: words for name, words in self._words.items() if name in mentioned}, self.random
+        )
 
     def _has_similar_row(self, row: KnownRow) -> bool:
         """Whether the request has another row of this kind: then it takes more words to distinguish the two."""
         rows = [other for intent in self.request.wishes for other in intent.rows.values()]
         return any(other.entity == row.entity and other.columns != row.columns for other in rows)
 
-    def _message(self, asked: list[str], consents: list[str]) -> str:
+    def _message(self, requests: list[str], consents: list[str]) -> str:
         style, forms = self.request.persona.style, phrases("telling")
         kinds = [intent.kind for _, intent in self._asked]
-        doing = [phrase for kind, phrase in zip(kinds, asked, strict=True) if kind == "do"]
-        hearing = [phrase for kind, phrase in zip(kinds, asked, strict=True) if kind == "hear"]
+        doing = [phrase for kind, phrase in zip(kinds, requests, strict=True) if kind == "do"]
+        hearing = [phrase for kind, phrase in zip(kinds, requests, strict=True) if kind == "hear"]
         parts = [self.random.choice(forms["first"][style]).format(request=doing[0])] if doing else []
         parts += [self.random.choice(forms["next"]).format(request=phrase) for phrase in doing[1:]]
         for place, phrase in enumerate(hearing):
@@ -225,7 +227,7 @@ class Teller:
             frames = more if doing or place else forms["hear_first"][style]
             parts.append(self.random.choice(frames).format(ask=phrase))
         parts += consents
-        # Only the reason makes one story of what is wanted from several companies.
+        # Only the reason connects requests to several companies into one story.
         is_reason_given = self.random.random() < (0.45, 0.85)[style not in TERSE]
         if is_reason_given or self.companies.titles:
             parts.insert(0 if self.random.random() < 0.7 else len(parts), self.request.reason)

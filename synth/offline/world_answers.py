@@ -1,8 +1,8 @@
 """Answers about single worlds: domains, entities, relations, rules, contracts, generators and policies (s01-s07).
 
-The entities of the question decide, not the catalogue's. A renamed entity is followed. What names a missing table or
-column is left out, down to the tool whose effects are no longer possible. Whether a statement still works on the
-entities at hand is decided by SQLite, which prepares it.
+The answers follow the entities of the question, not those of the catalogue, and use their new names. They leave out
+parts that name a missing table or column, and tools whose effects are no longer possible. SQLite prepares each
+statement to decide whether it still works on the given entities.
 """
 
 import sqlite3
@@ -27,7 +27,7 @@ from synth.trial.generator import write_generator
 from synth.trial.rule_book import book_of, contract_of
 
 SIMILAR = 0.6
-"""Share of common attribute names from which on an unknown entity is taken as a renamed one."""
+"""Least share of common attribute names at which an unknown entity counts as a renamed one."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,14 @@ def match_entities(known: Sequence[Entity], given: Sequence[Entity]) -> Availabl
 def adapted_relationship(entity: Entity, available: AvailableEntities) -> Entity:
     """The relationship without references to entities that are missing."""
     names = {table.name for table in available.tables}
-    kept = []
+    attributes = []
     for attribute in entity.attributes:
         target = (attribute.references or "").partition(".")[0]
         name = available.renamed.get(target, target)
         if not attribute.references or name in names:
             references = f"{name}.{attribute.references.partition('.')[2]}" if attribute.references else None
-            kept.append(attribute.model_copy(update={"references": references}))
-    return entity.model_copy(update={"attributes": kept})
+            attributes.append(attribute.model_copy(update={"references": references}))
+    return entity.model_copy(update={"attributes": attributes})
 
 
 def adapted_tool(tool: Tool, available: AvailableEntities) -> Tool | None:
@@ -160,9 +160,9 @@ def _adapted_select(select: str, available: AvailableEntities) -> str | None:
     tree = sqlglot.parse_one(select, dialect="sqlite")
     if not isinstance(tree, exp.Select):
         return None
-    kept = [p for p in tree.expressions if available.supports(tree.copy().select(p, append=False).sql("sqlite"))]
-    left = tree.copy().select(*kept, append=False).sql("sqlite") if kept else ""
-    return left if left and available.supports(left) else None
+    columns = [p for p in tree.expressions if available.supports(tree.copy().select(p, append=False).sql("sqlite"))]
+    adapted = tree.copy().select(*columns, append=False).sql("sqlite") if columns else ""
+    return adapted if adapted and available.supports(adapted) else None
 
 
 def _similarity(one: Entity, other: Entity) -> float:
@@ -188,13 +188,13 @@ def entities(question: OfflineQuestion) -> list[Entity]:
 def relations(question: OfflineQuestion) -> list[Relation]:
     """Which of the given entities are related: by a reference, or through a relationship that refers to both."""
     rendered = _variant(question).rendered
-    given = question.many("entities", Entity)
-    available = match_entities(rendered.entities, given)
+    given_entities = question.many("entities", Entity)
+    available = match_entities(rendered.entities, given_entities)
     core = available.renamed.get(rendered.core_entity, rendered.core_entity)
-    names = {entity.name for entity in given}
+    names = {entity.name for entity in given_entities}
     direct = [
         Relation(source=target, target=entity.name, cardinality="one_to_many", label="has")
-        for entity in given
+        for entity in given_entities
         for target in _targets(entity, available)
         if target in names
     ]
@@ -254,7 +254,7 @@ def rules(question: OfflineQuestion) -> Rules:
 
 
 def mend(question: OfflineQuestion) -> Mended:
-    """Nothing: the catalogue has no other parts than those that it gave before."""
+    """No changes: the catalogue has no other parts than those in its first answers."""
     return Mended()
 
 

@@ -3,9 +3,8 @@
 NULL is handled in the leaves: `x < y` in SQL becomes `x is not None and x < y`, and its opposite, which refuses a call,
 `x is None or x >= y`. The check is left out if an earlier part has shown that the value is not None.
 
-What a tool's function knows while its source is written: parameters, rows looked up, values fetched.
-
-All guards are tried on one state, so a row is looked up once and serves all of them.
+A scope holds the values of a tool's function while its source is written: parameters, fetched rows and fetched values.
+All guards see one state, so the function fetches each row once for all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", 
 
 @dataclass(frozen=True)
 class Operand:
-    """A value in Python, and what must be known before it is read."""
+    """A value in Python, and the conditions for reading it."""
 
     code: str
     kind: Literal["text", "number"]
@@ -34,16 +33,16 @@ class Operand:
 
 @dataclass(frozen=True)
 class PythonCondition:
-    """A condition and its opposite, each as parts that are joined by one word."""
+    """A condition and its opposite, each as parts with one joining word."""
 
     holds: tuple[str, ...]
     broken: tuple[str, ...]
     joined: Literal["and", "or"] = "and"
     """The word that joins the parts of `holds`. The parts of `broken` are joined by the other one."""
     facts: frozenset[str] = frozenset()
-    """What is not None if it holds."""
+    """Expressions that are not None if it holds."""
     facts_broken: frozenset[str] = frozenset()
-    """What is not None if it is broken."""
+    """Expressions that are not None if it is broken."""
     queries: bool = field(default=False)
     """Whether it asks the database."""
 
@@ -107,7 +106,7 @@ def query(code: str) -> PythonCondition:
 
 
 def join(parts: Sequence[PythonCondition], word: Literal["and", "or"]) -> PythonCondition:
-    """Join parts. Each was made with what the earlier ones have shown."""
+    """Join parts. Each part relies on the facts of the earlier ones."""
     if len(parts) == 1:
         return parts[0]
     other: Literal["and", "or"] = "or" if word == "and" else "and"
@@ -231,7 +230,7 @@ class Scope:
         return None
 
     def fetch(self, sql: str, bound: list[str], name: str) -> str:
-        """The variable that holds a query's value; `name` is what it is called if it is new."""
+        """The variable that holds a query's value; `name` is the name of a new variable."""
         if sql not in self.fetches:
             value = FetchedValue(self.name(name), sql, bound)
             self.fetches[sql] = value
@@ -239,12 +238,12 @@ class Scope:
         return self.fetches[sql].variable
 
     def mark(self) -> "ScopeMark":
-        """A mark of what is fetched so far, for `undo`."""
+        """A mark of the rows and values fetched so far, for `undo`."""
         columns = [(row, list(row.columns)) for row in self.lookups.values()]
         return ScopeMark(dict(self.lookups), dict(self.fetches), list(self.pending), columns, set(self._names))
 
     def undo(self, mark: "ScopeMark") -> None:
-        """Forget what was fetched after the mark."""
+        """Forget the rows and values fetched after the mark."""
         self.lookups, self.fetches, self.pending = dict(mark.lookups), dict(mark.fetches), list(mark.pending)
         for row, columns in mark.columns:
             row.columns[:] = columns
@@ -260,12 +259,12 @@ class Scope:
 
 
 def stem_of(entity: Entity) -> str:
-    """What a row of a table is called in Python: the name that its own domain has for the table."""
+    """The Python name for a row of a table: the name of the table in its own domain."""
     return table_of(entity.origin) if isinstance(entity, FusedEntity) else entity.table
 
 
 class ScopeMark(NamedTuple):
-    """What a scope had fetched at some point."""
+    """The rows and values that a scope had fetched at some point."""
 
     lookups: dict[tuple[str, str], FetchedRow]
     fetches: dict[str, FetchedValue]

@@ -18,7 +18,7 @@ from synth.servers.skeleton import BODY_WIDTH, LINE_WIDTH, booleans, function_he
 from synth.servers.suite import CallExample
 
 Line = str | FetchedRow | FetchedValue
-"""A line of source. What is fetched is written out last, when its columns are known."""
+"""A line of source. Fetching lines are written last, when their columns are known."""
 DEFAULT_NOW = "2025-01-20 09:00:00"
 TEST_HEAD = '''"""Tests of the server {name}: each tool succeeds, and each rule that it holds refuses what breaks it."""
 

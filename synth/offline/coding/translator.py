@@ -1,8 +1,8 @@
-"""Guards in Python: an SQL condition is taken apart as far as Python reads better; the database decides the rest.
+"""Guards in Python: translate the parts of an SQL condition that read better in Python; the database decides the rest.
 
-The result is exactly equivalent, also for NULL. Taken apart are AND, OR, NOT, comparisons of values of one known type,
-IN, BETWEEN, IS NULL, existence of a row by its key, columns of such rows, counts, and CASE over literals. Arithmetic,
-functions and all else stay SQL, because SQLite's overflow and affinity differ from Python's.
+The result is exactly equivalent, also for NULL. The translator handles AND, OR, NOT, comparisons of values of one known
+type, IN, BETWEEN, IS NULL, existence of a row by its key, columns of such rows, counts, and CASE over literals.
+Arithmetic, functions and all else stay SQL, because SQLite's overflow and affinity differ from Python's.
 """
 
 import re
@@ -50,7 +50,7 @@ class Translator:
         self.scope = scope
 
     def condition(self, sql: str) -> PythonCondition:
-        """The guard `sql` as a condition. What must be fetched first is left in `scope.pending`."""
+        """The guard `sql` as a condition. `scope.pending` lists the rows and values to fetch first."""
         return self._condition(tokens_of(sql), negated=False, row=None)
 
     def _condition(self, tokens: Tokens, negated: bool, row: FetchedRow | None) -> PythonCondition:
