@@ -1,7 +1,8 @@
-"""Gate for fused worlds, interlock: no domain can be left out.
+"""Gate for fused worlds, interlock: links between the calls join all domains of a task.
 
-Without any one domain, a remaining write must break a rule or lose the only source of an argument. A request to
-be declined is interlocked if the rule that forbids it is decided by what all other domains show.
+Each domain's calls are left out in turn. A link is shown where a remaining write then breaks a rule or loses the only
+source of an argument; the domain that the others do not depend on can be left out. A request to be declined is
+interlocked if the rule that forbids it is decided by what all other domains show.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -98,8 +99,8 @@ class BrokenWrite(NamedTuple):
 GATE = TaskGate(
     name="interlock",
     proves=(
-        "A task of several domains needs each of them, and a call that the user has not asked for is demanded by a "
-        "bridge rule."
+        "Links join all domains of a task: of two linked domains, one cannot be served without the other. A call that "
+        "the user has not asked for is demanded by a bridge rule."
     ),
     runs=(
         "The golden calls without each domain's, arguments bound again from what is left: a write breaks a rule, or"
