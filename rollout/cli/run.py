@@ -132,8 +132,8 @@ def _scoring(config: Config, options: RolloutOptions) -> str:
     folder = Path(config.outputs_dir, "evaluation", "" if name == "rollouts" else name)
     results = shlex.quote(str(folder / "results.jsonl"))
     return (
-        f"python -m evaluator.run_evaluation --mode all --rollouts-dir {shlex.quote(str(options.rollouts))} "
-        f"--outputs-dir {outputs} --mcp-outputs-dir {outputs} --output {results}"
+        f"python -m evaluator run --rollouts-dir {shlex.quote(str(options.rollouts))} "
+        f"--outputs-dir {outputs} --output {results}"
     )
 
 

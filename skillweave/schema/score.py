@@ -175,7 +175,7 @@ class OwnCheck(Record):
 
     model_config = ConfigDict(extra="allow")
 
-    score: float
+    score: float = Field(ge=0, le=1)
     """From 0 to 1."""
 
 

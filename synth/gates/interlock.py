@@ -1,7 +1,8 @@
-"""Gate for fused worlds, interlock: the task needs each of its domains.
+"""Gate for fused worlds, interlock: links between the calls join all domains of a task.
 
-Without the calls of any one domain, a remaining write must break a rule or lose the only source of an argument. A
-request that must be declined is interlocked if the rule that forbids it depends on columns of all other domains.
+The gate leaves out each domain's calls in turn. If a remaining write then breaks a rule or loses the only source of an
+argument, that shows a link. A domain on which no other depends can be left out. A request that must be declined is
+interlocked if the rule that forbids it depends on columns of all other domains.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -98,8 +99,8 @@ class BrokenWrite(NamedTuple):
 GATE = TaskGate(
     name="interlock",
     proves=(
-        "A task of several domains needs each of them, and a call that the user has not asked for is demanded by a "
-        "bridge rule."
+        "Links join all domains of a task: of two linked domains, one cannot be served without the other. A call that "
+        "the user has not asked for is demanded by a bridge rule."
     ),
     runs=(
         "The golden calls without those of each domain, arguments bound again from the results of the others: a write"

@@ -83,7 +83,7 @@ def test_a_page_that_is_not_what_the_code_says_is_named(tmp_path: Path, capsys: 
     (tmp_path / "config.md").write_text("old")
     capsys.readouterr()
     assert generate.main(["--check"], tmp_path) == 1
-    assert capsys.readouterr().out == "docs/pages.md is stale; run: python -m docs.generate\n"
+    assert capsys.readouterr().out == "docs/config.md is stale; run: python -m docs.generate\n"
     assert (tmp_path / "config.md").read_text() == "old"
 
 
