@@ -5,15 +5,11 @@ once. A goal whose tools, links or rows do not exist, or that nobody can have, g
 and is left out if that remains. The author is asked once more for goals of writes that no goal needs.
 """
 
-from collections.abc import Sequence
-
 from pydantic import Field
 
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Goal, TaskTemplate
-from skillweave.schema.contract import Tool
 from synth.artifacts import (
     BLUEPRINTS,
     CONTRACTS,
@@ -32,7 +28,7 @@ from synth.gates.interlock import refusable_bridge_rules
 from synth.questions.types import ask_partial
 from synth.search.row_words import REFERENCES, ask_row_words
 from synth.stories.proof import NoTemplateError, template_of
-from synth.tasks.goals import GoalTrials, persons_able
+from synth.tasks.goals import GoalTrials, persons_able, unwanted_writes
 from synth.tasks.kinds import KINDS, TemplateSource, derived_templates
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")
@@ -64,11 +60,11 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
     blueprint, graph = ctx.read(BLUEPRINTS), ctx.read(TOOL_GRAPHS)
     trials = GoalTrials(ctx, blueprint, graph, await ask_row_words(ctx, blueprint, on_data=True))
     goals = await _ask_goals(ctx, trials, [])
-    if _unwanted(goals, blueprint) and len(goals) < ctx.params.goals:
+    if unwanted_writes(goals, blueprint) and len(goals) < ctx.params.goals:
         try:
             goals += await _ask_goals(ctx, trials, goals)
         except AuthorError as error:
-            ctx.log(f"no goals for {', '.join(tool.name for tool in _unwanted(goals, blueprint))}: {error}")
+            ctx.log(f"no goals for {', '.join(tool.name for tool in unwanted_writes(goals, blueprint))}: {error}")
     templates = [trials.template(goal) for goal in goals]
     return [*templates, *derived_templates(templates, TemplateSource(blueprint, graph, trials.referred_by))]
 
@@ -97,19 +93,13 @@ async def _ask_goals(ctx: Context[TemplateParams], trials: GoalTrials[TemplatePa
         known=known,
         failed=[*trials.failed.values()],
         why=trials.why,
-        unwanted=_unwanted(known, blueprint) if known else [],
+        unwanted=unwanted_writes(known, blueprint) if known else [],
     )
     names = {goal.name for goal in known}
     goals = [goal for goal in goals if goal.name not in names]
     if len(goals) > most:
         ctx.reject(f"{len(goals) - most} goals", "more than were asked for")
     return goals[:most]
-
-
-def _unwanted(goals: Sequence[Goal], blueprint: Blueprint) -> list[Tool]:
-    """The writes that no goal needs."""
-    wanted = {call.tool for goal in goals for call in goal.calls}
-    return [tool for tool in blueprint.tools if tool.kind == "write" and tool.name not in wanted]
 
 
 async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:

@@ -85,6 +85,12 @@ class GoalTrials(Generic[P]):
             self._reasons |= {template.model_dump_json(): reasons.get(template.id) for template in new.values()}
 
 
+def unwanted_writes(goals: Sequence[Goal], blueprint: Blueprint) -> list[Tool]:
+    """The writes of a blueprint that no goal needs."""
+    wanted = {call.tool for goal in goals for call in goal.calls}
+    return [tool for tool in blueprint.tools if tool.kind == "write" and tool.name not in wanted]
+
+
 def persons_able(blueprint: Blueprint, database: Path | bytes, now: str) -> tuple[dict[str, int], int]:
     """How many persons can make each write as things stand, on rows that reads show them.
 

@@ -5,6 +5,7 @@ rewording.
 """
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -39,6 +40,9 @@ class Recorded(OfflineAuthor):
         if spoken not in takes(self.cassette):
             raise AuthorError(f"{self.cassette} holds no answer to {spoken}")
         return takes(self.cassette)[spoken]
+
+    def check_seeds(self, seeds: Sequence[str]) -> None:
+        """A model knows a company for every seed."""
 
 
 assert ANSWERS.keys() >= OFFLINE
