@@ -11,20 +11,29 @@ Registries and the list of loaded plug-ins belong to the process: every process 
 """
 
 import importlib
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar
 
-from skillweave.base.errors import ConfigError
+from skillweave.base.errors import ConfigError, SkillweaveError
 
 GROUP = "skillweave.plugins"
 """The group of entry points whose modules are loaded wherever their package is installed."""
 
 T = TypeVar("T")
+R = TypeVar("R")
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+"""What the name of a part may be: it becomes a key of records."""
 
 _loaded: dict[str, None] = {}
 """Names of the modules that were loaded, in order. Global because importing is: a module runs once a process."""
+
+
+class PluginError(SkillweaveError):
+    """A part of a plug-in raised an error, or gave what it may not give."""
 
 
 class Registry(Generic[T]):
@@ -38,6 +47,8 @@ class Registry(Generic[T]):
         self._noun = noun
         self._parts = dict(builtin)
         self._modules: dict[str, str] = {}
+        # What all parts are: the root of the first one's classes.
+        self._kind = next((type(part).__mro__[-2] for part in builtin.values()), None)
 
     def register(self, name: str, part: T) -> T:
         """Add a part under a new name.
@@ -49,11 +60,44 @@ class Registry(Generic[T]):
             ConfigError: The name is taken by another module's part.
         """
         module = str(sys._getframe(1).f_globals.get("__name__"))
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"{module!r} registers the {self._noun} {name!r}; a name is lower case: letters, digits, _"
+            )
+        if self._kind is not None and not isinstance(part, self._kind):
+            wanted = self._kind.__name__
+            raise ConfigError(f"the {self._noun} {name!r} of {module!r} is {part!r}; it must be a {wanted}")
         if name in self._parts and self._modules.get(name) != module:
             raise ConfigError(f"the {self._noun} {name!r} of {module!r} exists already; give it another name")
         self._parts[name] = part
         self._modules[name] = module
         return part
+
+    def call(
+        self, name: str, function: Callable[..., R], *arguments: object, passing: tuple[type[Exception], ...] = ()
+    ) -> R:
+        """Call a function of a part.
+
+        Args:
+            name: The part; built-in parts are called as they are.
+            passing: Exceptions that are results of the function.
+
+        Raises:
+            PluginError: The part is a plug-in's and raised an error; the message names both.
+        """
+        if name not in self._modules:
+            return function(*arguments)
+        expected: tuple[type[Exception], ...] = (SkillweaveError, *passing)
+        try:
+            return function(*arguments)
+        except expected:
+            raise
+        except (Exception, SystemExit) as error:  # a module of the user's own may raise anything
+            raise self.fault(name, f"failed: {type(error).__name__}: {error}") from error
+
+    def fault(self, name: str, what: str) -> PluginError:
+        """An error that names a plug-in's part, and the module that registered it."""
+        return PluginError(f"the {self._noun} {name!r} of {self._modules.get(name)!r} {what}")
 
     @property
     def own(self) -> Mapping[str, str]:
@@ -109,8 +153,11 @@ def load_plugins(modules: Iterable[str] = ()) -> None:
             importlib.import_module(module)
         except ConfigError:
             raise
-        except Exception as error:  # a module of the user's own may raise anything
-            raise ConfigError(f"plugins: {module!r} cannot be loaded: {type(error).__name__}: {error}") from error
+        except (Exception, SystemExit) as error:  # a module of the user's own may raise anything
+            raise ConfigError(
+                f"plugins: {module!r} cannot be loaded: {type(error).__name__}: {error}; name an installed module, "
+                "or one that lies in the folder of the command or of PYTHONPATH, without a path and without .py"
+            ) from error
         _loaded[module] = None
 
 

@@ -14,6 +14,8 @@ A check of one's own is a function and one line in a plug-in:
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from evaluator.checks.actions import check_actions
 from evaluator.checks.communicate import check_communicate
 from evaluator.checks.policy import check_policy
@@ -91,7 +93,9 @@ def make_checks(trial: Trial, names: tuple[str, ...] = ()) -> Checks:
     Raises:
         ConfigError: There is no such check, or the record of a plug-in's check has no score.
     """
-    records = {name: CHECKS[name].record(trial) for name in names or CHECKS if not CHECKS[name].needs_judge}
+    records = {
+        name: CHECKS.call(name, CHECKS[name].record, trial) for name in names or CHECKS if not CHECKS[name].needs_judge
+    }
     own = {name: _own(name, record) for name, record in records.items() if name in CHECKS.own and record is not None}
     return Checks(**{name: record for name, record in records.items() if name not in CHECKS.own}, own=own)
 
@@ -107,6 +111,9 @@ def basis_fault(task: Task) -> str | None:
 
 def _own(name: str, record: Record) -> OwnCheck:
     try:
-        return OwnCheck.model_validate(record.model_dump(mode="json"))
-    except ValueError as error:
-        raise ConfigError(f"the record of the check {name!r} needs a `score` from 0 to 1: {error}") from error
+        own = OwnCheck.model_validate(record.model_dump(mode="json"))
+        own.model_dump_json()  # a text may hold what no file can
+        return own
+    except (ValueError, AttributeError) as error:
+        reason = f"score: {error.errors()[0]['msg']}" if isinstance(error, ValidationError) else str(error)
+        raise ConfigError(f"the check {name!r} must give a record with a `score` from 0 to 1: {reason}") from error

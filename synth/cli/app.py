@@ -48,7 +48,7 @@ def run(
         typer.Option("--retry-rejected", help="Ask anew about what was rejected; faults go back to where they lie."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run and why; run and write_dataset_card nothing.")
+        bool, typer.Option("--dry-run", help="Say what would run and why; run and write nothing.")
     ] = False,
     runner: Annotated[str | None, typer.Option(help="Where items run: threads, dask or ray.")] = None,
     workers: Annotated[int | None, typer.Option(help="How many items run at once.")] = None,
@@ -120,9 +120,7 @@ def list_services() -> None:
 @app.command("init-config")
 def init_config(
     context: typer.Context,
-    path: Annotated[
-        Path, typer.Argument(help="Where to write_dataset_card it; `-` is standard output.")
-    ] = DEFAULT_CONFIG,
+    path: Annotated[Path, typer.Argument(help="Where to write it; `-` is standard output.")] = DEFAULT_CONFIG,
 ) -> None:
     """Write a commented configuration with every default."""
     from synth.cli.status import write_config

@@ -1,5 +1,6 @@
 """Judging: run all gates on a combination in order; it is validated, or rejected with a reason."""
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.world.world import World
 from synth.gates import GATES
-from synth.gates.gate import JudgedCombination, gates_record
+from synth.gates.gate import Figures, JudgedCombination, gates_record
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
 from synth.tasks.replay import Rejected
 
@@ -83,11 +84,28 @@ def validate_combination(
         Rejected: A gate rejects the combination.
     """
     judged = JudgedCombination(world, combination, stated, template=template, bounds=bounds, is_first=is_first)
-    for gate in GATES.values():
-        for name, figures in gate.check(judged).items():
+    for gate_name in GATES:
+        for name, figures in run_gate(gate_name, judged).items():
             judged.figures.setdefault(name, {}).update(figures)
     gates = gates_record({name: _in_record_order(figures) for name, figures in judged.figures.items()})
     return ValidatedTask(combination=combination, criteria=judged.criteria, gates=gates)
+
+
+def run_gate(name: str, judged: JudgedCombination) -> Figures:
+    """The figures of a gate. What a plug-in's gate raises or gives wrongly is a PluginError; it may raise Rejected."""
+    gate = GATES[name]
+    try:
+        figures = GATES.call(name, gate.check, judged, passing=(Rejected,))
+    except Rejected as rejected:
+        if name in GATES.own and rejected.reason not in gate.reasons:
+            raise GATES.fault(name, f"rejects for {rejected.reason!r}; it declares {list(gate.reasons)}") from rejected
+        raise
+    if name in GATES.own:
+        try:
+            json.dumps(figures[name], allow_nan=False)
+        except (TypeError, ValueError, KeyError) as error:
+            raise GATES.fault(name, f"gave {figures!r}; it must give {{{name!r}: {{figure: JSON value}}}}") from error
+    return figures
 
 
 def _in_record_order(figures: Mapping[str, Json]) -> dict[str, Json]:

@@ -199,7 +199,9 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
 def _repeated_gates(gates: Sequence[TaskGate], judged: JudgedTask, recorded: Gates) -> Iterator[str]:
     """Figures of gates that come out otherwise than on the task's record. Raises Rejected."""
     for gate in gates:
-        yield from figure_faults(recorded, gate.check(judged), "comes out as")
+        yield from figure_faults(
+            recorded, GATES.call(gate.name, gate.check, judged, passing=(Rejected,)), "comes out as"
+        )
 
 
 def criteria_faults(world: World, combination: Combination, task: Task, criteria: Criteria) -> Iterator[str]:
