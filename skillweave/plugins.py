@@ -40,9 +40,11 @@ class Registry(Generic[T]):
     """Named parts of one noun: the built-in ones in their order, then those of plug-ins."""
 
     def __init__(self, noun: str, builtin: Mapping[str, T]) -> None:
-        """Args:
-        noun: What a part is called in messages, for example `gate`.
-        builtin: The project's own parts by name; their order is kept.
+        """Begin with the built-in parts.
+
+        Args:
+            noun: What a part is called in messages, for example `gate`.
+            builtin: The project's own parts by name; their order is kept.
         """
         self._noun = noun
         self._parts = dict(builtin)
