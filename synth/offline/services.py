@@ -52,6 +52,8 @@ class ServiceSetting(Record):
     """Vocabulary of this setting, for the template."""
     others: dict[Name, str] = Field(default_factory=dict)
     """Domain of another company -> its title."""
+    topics: list[str] = Field(default_factory=list)
+    """Topics of the other companies."""
     about: str = ""
     """A Jinja template of the other companies' summaries, with their knobs and a `town`."""
     modules: list[str] = Field(default_factory=list)
@@ -205,7 +207,8 @@ class Service:
                 "tools": without_rules(rendered.tools, rendered.dispensable, random),
             }
         )
-        return ServiceVariant(self, setting.model_copy(update={"summary": summary}), own)
+        said = {"topic": random.choice(setting.topics), "summary": summary}
+        return ServiceVariant(self, setting.model_copy(update=said), own)
 
     def _first_figures(self, setting: ServiceSetting) -> dict[str, Knob]:
         return {name: values[0] for name, values in {**self.header.figures, **setting.figures}.items()}
@@ -280,10 +283,11 @@ def domains_of(service: Service, seed_domain: str, seed: int, known: Collection[
     """
     for name, company in service.companies.items():
         if name not in known:
+            own = company if company.is_first else variant(seed, name).setting
             yield Domain(
                 name=name,
-                topic=company.topic,
-                summary=company.summary if company.is_first else variant(seed, name).setting.summary,
+                topic=own.topic,
+                summary=own.summary,
                 person=service.header.person,
                 seed=seed_domain,
                 keywords=service.header.keywords,
