@@ -25,7 +25,7 @@ from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.strength import require
 from synth.engine.authors import Authors
 from synth.engine.context import Context, RunSetting
-from synth.engine.executor import ItemExecutor, is_interrupted
+from synth.engine.executor import ItemExecutor
 from synth.engine.pipeline import load_pipeline, step_params, visible_to
 from synth.engine.process_pool import ProcessPool
 from synth.engine.results import ItemResults
@@ -114,7 +114,7 @@ class PipelineRun:
         round: int = 0,
         sent_back: tuple[str, ...] = (),
     ) -> ItemRecord:
-        """Do an item, and keep its result in the manifest unless it was interrupted.
+        """Do an item. Nothing but its files is written; `keep` puts its record in the manifest.
 
         Args:
             step: The item's step.
@@ -138,10 +138,13 @@ class PipelineRun:
             sent_back=sent_back,
         )
         done_keys = [record.key for record in upstream if record.step == step.name and record.state == "done"]
-        record = self.executor.execute(step, context, done_keys)
-        if is_interrupted(record):
-            return record
-        return self.results.keep(record, self.staleness.fingerprint(step), self.staleness.authors_of(step, key))
+        return self.executor.execute(step, context, done_keys)
+
+    def keep(self, record: ItemRecord) -> ItemRecord:
+        """Keep the result of an item that came to its end: the process that schedules the items alone writes the
+        manifest. Returns the record as it was kept."""
+        step = self.pipeline.step(record.step)
+        return self.results.keep(record, self.staleness.fingerprint(step), self.staleness.authors_of(step, record.key))
 
     def check(self, steps: Sequence[PipelineStep[Any]]) -> None:
         """Check what steps need, without asking anybody or writing anything.
