@@ -98,7 +98,8 @@ class PipelineRun:
             fresh=spec.fresh,
             retries_rejected=spec.retries_rejected,
         )
-        self._pool = ProcessPool(config.execution.workers, spec.outputs / TEMPORARY / str(os.getpid()))
+        temporary = spec.outputs / TEMPORARY / str(os.getpid())
+        self._pool = ProcessPool(config.execution.workers, temporary, [step.module for step in self.pipeline.steps])
         self._log_lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[[RunSpec], "PipelineRun"], tuple[RunSpec]]:
@@ -162,6 +163,12 @@ class PipelineRun:
             roles = {question.role for question in steps[0].questions}
             self.authors.check_seeds(steps[0].name, roles, self.setting.seeds)
         require(self.setting.sandbox.minimum)
+
+    def warm_up(self, steps: Sequence[PipelineStep[Any]]) -> None:
+        """Do what items of these steps will need in any case, while there is nothing else to do."""
+        self._pool.warm_up()
+        for step in steps:
+            self.staleness.fingerprint(step)
 
     def close(self) -> None:
         """End the processes and close the connections."""
