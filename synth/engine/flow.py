@@ -4,7 +4,6 @@ An item is submitted when everything that it waits for is settled, so no item ho
 that is up to date is never submitted. The schedule decides; this module only carries out.
 """
 
-import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from skillweave.base.command import SIGNALS, end_now
 from skillweave.base.manifest import ItemRecord
 from skillweave.config.sections import ExecutionConfig
+from skillweave.workers import opened_workers
 from synth.engine.executor import is_interrupted
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import DueItem, ItemId, Schedule
@@ -87,7 +87,8 @@ def do_under_way() -> None:
 def run_flow(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
     """Do all work, and the work that becomes known when it is done."""
     UNDER_WAY.set((run, schedule, work))
-    skillweave.with_options(task_runner=_runner(run.spec.config.execution))()
+    with _task_runner(run.spec.config.execution) as runner:
+        skillweave.with_options(task_runner=runner)()
 
 
 def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
@@ -98,7 +99,7 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
     _submit(run, schedule, work, futures, ended)
     while futures:
         item = ended.get()
-        record = futures.pop(item).result()
+        record = _outcome(item, futures.pop(item))
         if is_interrupted(record):
             # The item may have run in another process, which cannot stop this one.
             run.executor.end("; ".join(record.reasons[1:]) or record.reasons[0])
@@ -106,6 +107,16 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
             record = run.keep(record)
         following = [] if run.executor.is_stopped else schedule.settle(item, record)
         _submit(run, schedule, following, futures, ended)
+
+
+def _outcome(item: ItemId, future: RecordFuture) -> ItemRecord:
+    """The record of an item that ended. Where its worker died each time that it was tried, it has failed."""
+    try:
+        record: ItemRecord = future.result()
+    except Exception as error:  # of Prefect, Dask or Ray, whose errors have no common class
+        reason = " ".join(f"its worker died or did not answer: {type(error).__name__}: {error}".split())[:400]
+        return ItemRecord(step=item.step, key=item.key, state="failed", reasons=[reason])
+    return record
 
 
 def _submit(
@@ -131,21 +142,19 @@ def _record(
     return run.do(step, item.key, upstream, round=round, sent_back=sent_back)
 
 
-def _runner(execution: ExecutionConfig) -> TaskRunner[Any]:
+@contextmanager
+def _task_runner(execution: ExecutionConfig) -> Iterator[TaskRunner[Any]]:
     """The runner of the configuration. Dask and Ray are optional packages, so they are imported only if asked for."""
-    runner: TaskRunner[Any]
-    if execution.runner == "dask":
-        # Daemonic workers could not have child processes, which `offload` needs. These workers end with us anyway.
-        os.environ.setdefault("DASK_DISTRIBUTED__WORKER__DAEMON", "False")
-        os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
-        from prefect_dask import DaskTaskRunner
+    if execution.runner == "threads":
+        yield ThreadPoolTaskRunner(max_workers=execution.workers)
+        return
+    with opened_workers(execution) as cluster:
+        if execution.runner == "dask":
+            from prefect_dask import DaskTaskRunner
 
-        options = {"n_workers": execution.workers, "threads_per_worker": 1, "dashboard_address": None}
-        runner = DaskTaskRunner(cluster_kwargs=options)
-    elif execution.runner == "ray":
-        from prefect_ray import RayTaskRunner
+            yield DaskTaskRunner(address=cluster.address)
+        else:
+            from prefect_ray import RayTaskRunner
 
-        runner = RayTaskRunner(init_kwargs={"num_cpus": execution.workers, "include_dashboard": False})
-    else:
-        runner = ThreadPoolTaskRunner(max_workers=execution.workers)
-    return runner
+            # It takes the cluster that this process is connected to.
+            yield RayTaskRunner()
