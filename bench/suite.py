@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import fmean, median, quantiles
 from tempfile import TemporaryFile
@@ -298,8 +299,11 @@ def _machine() -> Machine:
 
 def _versions() -> dict[str, str]:
     required = re.findall(r"^[a-z][a-z0-9-]*", (ROOT / "requirements.in").read_text("utf-8"), re.MULTILINE)
-    libraries = {name: version(name) for name in sorted(required)}
-    return {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **libraries}
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for name in sorted(required):
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def _revision() -> str:
