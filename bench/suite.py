@@ -4,7 +4,6 @@ import gc
 import os
 import platform
 import re
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -221,25 +220,50 @@ def timed(run: Callable[[], object], *, of: int = 1, rounds: int = ROUNDS) -> li
     return [seconds / number / of for seconds in timer.repeat(rounds, number)]
 
 
+REAPER = """
+import ctypes, os, resource, subprocess, sys, time
+def ends_with_parent():
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)
+ends_with_parent()
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+begun = time.perf_counter()
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, preexec_fn=ends_with_parent)
+wall = time.perf_counter() - begun
+try:
+    while True:
+        os.wait()
+except ChildProcessError:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, wall)
+sys.exit(status)
+"""
+"""Runs a command, which ends with this process (PR_SET_PDEATHSIG), and prints its seconds.
+
+On Linux it also waits for processes whose parent is gone (PR_SET_CHILD_SUBREAPER); elsewhere their CPU time is unknown.
+"""
+
+
 def spent_by(command: Sequence[str], meanwhile: Callable[[int], None] | None = None) -> "Spent":
     """Run a command in the repository's root.
 
     Args:
         command: The command; `python` is replaced by this Python.
-        meanwhile: Called with the process id four times a second.
+        meanwhile: Called four times a second with the id of a process whose descendants do the work.
     """
-    before, begun = _children(), time.perf_counter()
-    line = [sys.executable if part == "python" else part for part in command]
+    python = [sys.executable if part == "python" else part for part in ("python", "-c", REAPER, *command)]
     # Where compiled modules are not kept, each start would compile them again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with TemporaryFile() as said:
-        with subprocess.Popen(line, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=said) as process:
+        with subprocess.Popen(python, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=said) as process:
             while meanwhile is not None and process.poll() is None:
                 meanwhile(process.pid)
                 time.sleep(0.25)
+            cpu, wall = map(float, process.communicate()[0].split())
         said.seek(0)
         complaint = said.read().decode("utf-8", "replace").strip()
-    return Spent(process.returncode, _children() - before, time.perf_counter() - begun, complaint.rpartition("\n")[2])
+    return Spent(process.returncode, cpu, wall, complaint.rpartition("\n")[2])
 
 
 class Spent(NamedTuple):
@@ -247,15 +271,10 @@ class Spent(NamedTuple):
 
     status: int
     cpu: float
-    """CPU seconds of its process and of those that it waited for."""
+    """CPU seconds of all its processes."""
     wall: float
     complaint: str
     """The last line of its standard error."""
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def family(process: int) -> list[int]:
