@@ -15,6 +15,7 @@ from skillweave.world.diff import read_row, reader_of
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
 from skillweave.world.session import ContractSession
+from skillweave.world.state import State
 
 
 class World(PreparedWorld):
@@ -53,6 +54,7 @@ class World(PreparedWorld):
         now: str | None = None,
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
+        fresh: bool = False,
     ) -> ContractSession:
         """Open a session, from a task or from the other arguments.
 
@@ -62,6 +64,7 @@ class World(PreparedWorld):
             now: The clock, `YYYY-MM-DD HH:MM:SS`; None for the world's clock.
             patch: Row changes to make to the world's database before the session begins.
             hidden: Names of tools that the session does not offer.
+            fresh: Whether it finds out everything itself, also where others share what they find out.
 
         Raises:
             WorldError: The caller is not in the data, the clock has another form, or the patch does not fit.
@@ -71,7 +74,8 @@ class World(PreparedWorld):
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
         noise = ToolNoise(task.noise) if task is not None and task.noise is not None else None
         clock = self.now if now is None else now
-        return ContractSession(self, caller=caller, now=clock, patch=patch, hidden=hidden, noise=noise)
+        state = State(self, patch, None if fresh else self.states)
+        return ContractSession(state, caller=caller, now=clock, hidden=hidden, noise=noise)
 
     def close(self) -> None:
         """Close the database copies that no session holds."""
