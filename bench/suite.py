@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import fmean, median, quantiles
 from tempfile import TemporaryFile
@@ -19,7 +20,8 @@ from timeit import Timer
 from typing import NamedTuple
 
 from bench.document import BenchDocument, Figure, GroupRecord, Machine, Measurement, Quantity
-from skillweave.base.command import process_pool, progress
+from skillweave.base.command import progress
+from skillweave.workers import local_processes
 
 ROOT = Path(__file__).resolve().parent.parent
 UNIT = "x=0\nfor i in range(20_000_000): x += i"
@@ -161,7 +163,7 @@ def run_groups(names: Sequence[str], extent: Extent) -> BenchDocument:
     left_out: dict[str, str] = {}
     with progress("groups", len(names)) as shown:
         for place, name in enumerate(names):
-            with process_pool(1) as pool:
+            with local_processes(1) as pool:
                 samples = pool.submit(_samples, GROUPS[name].run, extent).result()
             units.append(unit())
             groups[name] = GroupRecord(unit_before=units[-2], unit_after=units[-1])
@@ -298,8 +300,11 @@ def _machine() -> Machine:
 
 def _versions() -> dict[str, str]:
     required = re.findall(r"^[a-z][a-z0-9-]*", (ROOT / "requirements.in").read_text("utf-8"), re.MULTILINE)
-    libraries = {name: version(name) for name in sorted(required)}
-    return {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **libraries}
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for name in sorted(required):
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def _revision() -> str:
