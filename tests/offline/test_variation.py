@@ -15,6 +15,10 @@ from synth.offline.world_answers import AvailableEntities
 from synth.steps.s02_entity_extraction import faults
 from synth.trial.draft import formulate
 
+MOST_SHARED = 0.95
+"""Most rules, word for word and figure for figure, that two companies of one setting share."""
+MOST_FIGURES = 0.8
+"""The same of rules with figures alone."""
 COMPANIES = sorted(services_by_domain())
 SETTINGS = sorted(setting.domain for service in catalogue().values() for setting in service.header.settings)
 
