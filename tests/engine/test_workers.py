@@ -12,14 +12,14 @@ from tests.waiting import HANG, is_running, wait_until
 
 PROGRAM = """
 import os, time
-from skillweave.base.command import process_pool
+from skillweave.workers import local_processes
 
 def works(number):
     os.write(1, b"%d\\n" % os.getpid())
     time.sleep(9999)
 
 if __name__ == "__main__":
-    with process_pool(2) as pool:
+    with local_processes(2) as pool:
         list(pool.map(works, range(2)))
 """
 
