@@ -14,10 +14,10 @@ from skillweave.schema.record import Json, Row
 from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
 from skillweave.world.canonical import IdCounter
 from skillweave.world.database import digest
-from skillweave.world.execution import CallContext, execute_call, failed
+from skillweave.world.execution import CallContext, CallExecution, execute_call, failed
 from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
-from skillweave.world.prepared import DatabaseCopy, PreparedWorld
+from skillweave.world.prepared import PreparedWorld
 from skillweave.world.state import State
 from skillweave.world.tools import ToolDefinition, name_of
 
@@ -96,30 +96,26 @@ class ContractSession:
 
     def __init__(
         self,
-        world: PreparedWorld,
-        copy: DatabaseCopy,
+        state: State,
         *,
         caller: str | None,
         now: str,
-        patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
         noise: ToolNoise | None = None,
     ) -> None:
-        """Open a session on a lent copy of the world's database.
+        """Open a session.
 
         Args:
-            world: The contract and the original rows.
-            copy: The copy that the session works on; closing the session gives it back.
+            state: The rows at the start; closing the session closes them.
             caller: Key of the person who is signed in; None if nobody is.
             now: The clock, `YYYY-MM-DD HH:MM:SS`.
-            patch: Row changes to make before the session begins.
             hidden: Names of tools that the session does not offer.
             noise: Faults planted in the tools' results.
 
         Raises:
-            WorldError: The caller is not in the data, the clock has another form, or the patch does not fit.
+            WorldError: The caller is not in the data, or the clock has another form.
         """
-        self.world = world
+        self.world: PreparedWorld = state.world
         self.now = now
         self.caller = caller
         self.results: list[CallResult] = []
@@ -128,9 +124,9 @@ class ContractSession:
         self.transfer: dict[str, Json] | None = None
         self.declined: list[str] = []
         self._noise = noise
-        self._hidden = hidden if caller is None else hidden | world.sign_ins
+        self._hidden = hidden if caller is None else hidden | state.world.sign_ins
         self._marks: list[_Mark] = []
-        self._state = State(world, copy, patch)
+        self._state = state
         fault = self._fault_at_start()
         if fault:
             self.close()
@@ -304,12 +300,15 @@ class ContractSession:
         return fault.on(self._execute(call, compiled))
 
     def _execute(self, call: Call, compiled: CompiledTool) -> CallResult:
-        executed = execute_call(self._state, compiled, call, CallContext(self.caller, self.now, self._counter))
+        executed = self._carry_out(compiled, call, CallContext(self.caller, self.now, self._counter))
         self.caller, self._counter = executed.context.caller, executed.context.counter
         self.minted.extend(executed.result.minted)
         if executed.defect is not None:
             self.defects.append(executed.defect)
         return executed.result
+
+    def _carry_out(self, compiled: CompiledTool, call: Call, context: CallContext) -> CallExecution:
+        return execute_call(self._state, compiled, call, context)
 
 
 def _name_in(tool: object) -> str:

@@ -21,11 +21,11 @@ from skillweave.world.sql import LOG_TABLE
 Answer = TypeVar("Answer")
 
 
-class _JournalEntry(NamedTuple):
+class Change(NamedTuple):
     """Statements of a kept unit of work, with their bindings."""
 
-    statements: Sequence[str]
-    bindings: Mapping[str, BoundValue]
+    statements: Sequence[str] = ()
+    bindings: Mapping[str, BoundValue] = {}
 
 
 class State:
@@ -46,7 +46,7 @@ class State:
         self._copy: DatabaseCopy | None = copy
         self._patch = patch
         self._patched: dict[tuple[str, str], Row | None] = {}
-        self._journal: list[_JournalEntry] = []
+        self._journal: list[Change] = []
         self._marks: list[int] = []
         """For each mark, the length of the journal when it was set."""
         self._writes = False
@@ -99,7 +99,7 @@ class State:
         if self._writes:
             self.connection.execute("RELEASE call")
         if statements:
-            self._journal.append(_JournalEntry(statements, bindings or {}))
+            self._journal.append(Change(statements, bindings or {}))
 
     def drop(self) -> None:
         """Undo the changes since `begin`."""
@@ -138,6 +138,18 @@ class State:
         self.keep(statements, bindings)
         return answer
 
+    @property
+    def last_change(self) -> Change:
+        """The change that was kept last. IndexError if there is none."""
+        return self._journal[-1]
+
+    def repeat(self, change: Change) -> None:
+        """Make a change that was kept before, on the rows on which it was made."""
+        self.begin()
+        for statement in change.statements:
+            changed_by(self.connection, statement, change.bindings)
+        self.keep(*change)
+
     def mark(self) -> int:
         """Set a mark, and return its number, counted from 0."""
         self.connection.execute(f"SAVEPOINT mark_{len(self._marks)}")
@@ -146,14 +158,14 @@ class State:
 
     def undo(self, mark: int) -> None:
         """Return to a mark. The mark stays; marks set after it are gone. Raises WorldError if there is no such mark."""
-        self._check(mark)
+        check_mark(mark, len(self._marks))
         self.connection.execute(f"ROLLBACK TO mark_{mark}")
         del self._journal[self._marks[mark] :]
         del self._marks[mark + 1 :]
 
     def forget(self, mark: int) -> None:
         """Remove a mark and those set after it; the rows stay. Raises WorldError if there is no such mark."""
-        self._check(mark)
+        check_mark(mark, len(self._marks))
         self.connection.execute(f"RELEASE mark_{mark}")
         del self._marks[mark:]
 
@@ -210,10 +222,6 @@ class State:
                 changes.append(change)
         return changes
 
-    def _check(self, mark: int) -> None:
-        if not 0 <= mark < len(self._marks):
-            raise WorldError(f"no mark {mark!r} in this session; there are {len(self._marks)}, counted from 0")
-
     def _apply_patch(self) -> None:
         try:
             diff.apply(self.connection, self.world.blueprint, self._patch)
@@ -238,3 +246,9 @@ class State:
                 self._open_copy.steps = 0
                 for statement in self._journal[place].statements:
                     changed_by(self.connection, statement, self._journal[place].bindings)
+
+
+def check_mark(mark: int, count: int) -> None:
+    """Raises WorldError if there is no such mark among so many."""
+    if not 0 <= mark < count:
+        raise WorldError(f"no mark {mark!r} in this session; there are {count}, counted from 0")

@@ -2,7 +2,8 @@
 
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from skillweave.world.diff import read_row, reader_of
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
 from skillweave.world.session import ContractSession
+from skillweave.world.shared import SharedRows, SharedSession, SharedState
+from skillweave.world.state import State
 
 
 class World(PreparedWorld):
@@ -44,6 +47,8 @@ class World(PreparedWorld):
         super().__init__(blueprint, state, most_steps=most_steps)
         self.policy = policy
         self.now = now
+        self._shared: dict[str, SharedRows] | None = None
+        """Patch -> the rows of all sessions that start with it, while they share them."""
 
     def session(
         self,
@@ -71,8 +76,28 @@ class World(PreparedWorld):
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
         noise = ToolNoise(task.noise) if task is not None and task.noise is not None else None
         clock = self.now if now is None else now
-        copy = self.pool.lend()
-        return ContractSession(self, copy, caller=caller, now=clock, patch=patch, hidden=hidden, noise=noise)
+        made: type[ContractSession] = ContractSession if self._shared is None else SharedSession
+        return made(self._rows(patch), caller=caller, now=clock, hidden=hidden, noise=noise)
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Within it, sessions of one start share what they execute. For one thread."""
+        self._shared = {}
+        try:
+            yield
+        finally:
+            shared, self._shared = self._shared, None
+            for rows in shared.values():
+                rows.close()
+
+    def _rows(self, patch: Sequence[RowChange]) -> State:
+        """The rows at the start of a session. Raises WorldError if the patch does not fit."""
+        if self._shared is None:
+            return State(self, self.pool.lend(), patch)
+        key = repr(patch)
+        if key not in self._shared:
+            self._shared[key] = SharedRows(self, State(self, self.pool.lend(), patch))
+        return SharedState(self._shared[key])
 
     def close(self) -> None:
         """Close the database copies that no session holds."""
