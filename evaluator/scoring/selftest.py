@@ -3,9 +3,10 @@
 Each variant is read from a line, as anybody's trajectory is.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+from pydantic_core import to_json
 
 from evaluator.kinds import KINDS
 from evaluator.replay.trial import ScoredTrial, read_trajectory
@@ -99,12 +100,12 @@ def trajectory_line(task: Task, number: int, variant: Variant) -> bytes:
         "trial": number,
         "world": task.world,
         "domains": task.domains,
-        "messages": [message.model_dump(mode="json", exclude_none=True) for message in variant.messages],
-        "user_turns": [turn.model_dump(mode="json") for turn in variant.turns],
+        "messages": variant.messages,
+        "user_turns": variant.turns,
         "stop_reason": variant.stop_reason,
         "error": None,
     }
-    return json.dumps(record).encode()
+    return to_json(record, exclude_none=True)
 
 
 def _outcome(task: Task, variant: Variant, result: Result) -> SelftestOutcome:

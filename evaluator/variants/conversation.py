@@ -197,18 +197,12 @@ class _ConversationWriter:
         calls = [ToolCall(id=id, function=self._function(step)) for id, step in zip(ids, batch, strict=True)]
         self.messages.append(Message(role="assistant", tool_calls=calls))
         for id, step in zip(ids, batch, strict=True):
-            self.messages.append(Message(role="tool", tool_call_id=id, content=_shown(step)))
+            self.messages.append(Message(role="tool", tool_call_id=id, content=step.text))
 
     def _function(self, step: VariantStep) -> FunctionCall:
         arguments: str | dict[str, Json] = step.arguments if self.manner.is_object else json.dumps(step.arguments)
         name = self.manner.prefix + step.call.tool
         return FunctionCall(name=name, arguments=_UNREADABLE if step.call.is_malformed else arguments)
-
-
-def _shown(step: VariantStep) -> str:
-    error = step.result.error
-    value: Json = step.result.value if error is None else {"error": error.model_dump(mode="json")}
-    return json.dumps(value, ensure_ascii=False)
 
 
 def fact_sentence(fact: FactToTell, form: str) -> str:

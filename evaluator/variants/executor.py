@@ -13,7 +13,7 @@ from skillweave.world.compare import compare
 from skillweave.world.noise import ERRORS
 from skillweave.world.replay import rebound, result_reference, spoiled_calls
 from skillweave.world.session import ContractSession
-from skillweave.world.tools import name_of
+from skillweave.world.tools import name_of, result_text
 from skillweave.world.world import World
 
 
@@ -35,6 +35,8 @@ class VariantStep(NamedTuple):
     call: VariantCall
     arguments: dict[str, Json]
     result: CallResult
+    text: str
+    """The result as agents see it."""
 
 
 class VariantExecution(NamedTuple):
@@ -62,6 +64,8 @@ class VariantExecutor:
         """The golden calls."""
         self.keys: dict[str, list[str]] = {}
         """Reference -> keys of the initial rows that it may name, computed at first use."""
+        self._texts: dict[int, tuple[CallResult, str]] = {}
+        """By identity: results, each with its text. Sessions that share rows give the same results again."""
         self._minted: frozenset[str] = frozenset()
         self.golden = self.execute(self.calls)
         """The golden calls, executed."""
@@ -76,6 +80,14 @@ class VariantExecutor:
     def results(self) -> list[CallResult]:
         """Results of the golden calls."""
         return [step.result for step in self.golden.steps]
+
+    @cached_property
+    def shown(self) -> dict[str, list[Json]]:
+        """Name -> the values that the results of the golden calls show under it, in order."""
+        values: dict[str, list[Json]] = {}
+        for result in self.results:
+            _collect("", result.value, values)
+        return values
 
     @cached_property
     def writes(self) -> list[int]:
@@ -160,8 +172,13 @@ class VariantExecutor:
                 continue
             if call.golden is not None:
                 results[call.golden] = result
-            steps.append(VariantStep(call, arguments or {}, result))
+            steps.append(VariantStep(call, arguments or {}, result, self._text_of(result)))
         return steps, unexecuted
+
+    def _text_of(self, result: CallResult) -> str:
+        if id(result) not in self._texts:
+            self._texts[id(result)] = result, result_text(result)
+        return self._texts[id(result)][1]
 
     def _arguments(self, call: VariantCall, results: Mapping[int, CallResult]) -> dict[str, Json] | None:
         """The arguments of a call; None if they come from a result that does not exist."""
@@ -196,6 +213,18 @@ _UNREADABLE = CallResult.model_validate(
     }
 )
 """The result of a call whose arguments cannot be read."""
+
+
+def _collect(name: str, value: Json, values: dict[str, list[Json]]) -> None:
+    """Add the scalars in a value, each under the name nearest to it."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _collect(key, part, values)
+    elif isinstance(value, list):
+        for part in value:
+            _collect(name, part, values)
+    elif value is not None:
+        values.setdefault(name, []).append(value)
 
 
 def first_lawful(
