@@ -8,7 +8,6 @@ from typing import NamedTuple
 from skillweave.schema.contract import SESSION_TOOLS, CallResult, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task
-from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
 from skillweave.world.noise import ERRORS
 from skillweave.world.replay import rebound, result_reference, spoiled_calls
@@ -130,7 +129,7 @@ class VariantExecutor:
         """Execute calls in a fresh session, with arguments bound again from results and without failed golden calls."""
         with self.world.session(self.task) as session:
             steps, unexecuted = self._execute(session, calls)
-            return VariantExecution(steps, canonical(session.diff(), session.minted), unexecuted)
+            return VariantExecution(steps, session.canonical(), unexecuted)
 
     def session(self, count: int) -> ContractSession:
         """A session after the first `count` golden calls; the caller closes it."""

@@ -25,7 +25,7 @@ from evaluator.variants.executor import VariantCall, VariantExecution, VariantEx
 from skillweave.schema.contract import DECLINE, TRANSFER, RowChange, Tool
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import FactToTell
-from skillweave.world.canonical import canonical, dump
+from skillweave.world.canonical import dump
 from skillweave.world.diff import delta
 from skillweave.world.session import ContractSession
 
@@ -197,7 +197,7 @@ def _sort_of(
         if not result.ok or not any(result.changed):
             return None
         after = session.diff()
-        if executor.reaches_goal(canonical(after, session.minted)):
+        if executor.reaches_goal(session.canonical()):
             return None
         if result.violations:
             return "broken_rule"

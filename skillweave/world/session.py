@@ -12,7 +12,7 @@ from skillweave.schema.contract import DECLINE, TRANSFER, Call, CallResult, RowC
 from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json, Row
 from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
-from skillweave.world.canonical import IdCounter
+from skillweave.world.canonical import IdCounter, canonical
 from skillweave.world.database import digest
 from skillweave.world.execution import CallContext, CallExecution, execute_call, failed
 from skillweave.world.interpreter import CompiledTool
@@ -205,6 +205,10 @@ class ContractSession:
     def diff(self) -> list[RowChange]:
         """Row changes since the start, sorted by table and key, with the minted ids."""
         return self._state.diff()
+
+    def canonical(self) -> list[RowChange]:
+        """Row changes since the start in canonical form, in which sessions with different ids compare equal."""
+        return canonical(self.diff(), self.minted)
 
     def mark(self) -> int:
         """Set a mark, and return its number for `undo` and `forget`."""

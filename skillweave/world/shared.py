@@ -33,6 +33,8 @@ class RowsPoint:
         """Each call executed here, with its outcome and the point that it led to."""
         self.changes: list[RowChange] | None = None
         """The difference from the start, once somebody has asked for it."""
+        self.canonical: list[RowChange] | None = None
+        """The same in canonical form."""
 
 
 class SharedRows:
@@ -168,3 +170,10 @@ class SharedSession(ContractSession):
         state = self._state
         done, state.point = state.shared.executed(state.point, compiled, call, context)
         return done
+
+    def canonical(self) -> list[RowChange]:
+        """Row changes since the start in canonical form. The ids that were minted follow from the calls that led here."""
+        point = self._state.point
+        if point.canonical is None:
+            point.canonical = super().canonical()
+        return point.canonical

@@ -58,6 +58,7 @@ class World(PreparedWorld):
         now: str | None = None,
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
+        fresh: bool = False,
     ) -> ContractSession:
         """Open a session, from a task or from the other arguments.
 
@@ -67,6 +68,7 @@ class World(PreparedWorld):
             now: The clock, `YYYY-MM-DD HH:MM:SS`; None for the world's clock.
             patch: Row changes to make to the world's database before the session begins.
             hidden: Names of tools that the session does not offer.
+            fresh: Whether the session executes everything itself, even where others share what they execute.
 
         Raises:
             WorldError: The caller is not in the data, the clock has another form, or the patch does not fit.
@@ -76,8 +78,10 @@ class World(PreparedWorld):
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
         noise = ToolNoise(task.noise) if task is not None and task.noise is not None else None
         clock = self.now if now is None else now
-        made: type[ContractSession] = ContractSession if self._shared is None else SharedSession
-        return made(self._rows(patch), caller=caller, now=clock, hidden=hidden, noise=noise)
+        if self._shared is None or fresh:
+            state = State(self, self.pool.lend(), patch)
+            return ContractSession(state, caller=caller, now=clock, hidden=hidden, noise=noise)
+        return SharedSession(self._rows(patch, self._shared), caller=caller, now=clock, hidden=hidden, noise=noise)
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
@@ -90,14 +94,12 @@ class World(PreparedWorld):
             for rows in shared.values():
                 rows.close()
 
-    def _rows(self, patch: Sequence[RowChange]) -> State:
+    def _rows(self, patch: Sequence[RowChange], shared: dict[str, SharedRows]) -> SharedState:
         """The rows at the start of a session. Raises WorldError if the patch does not fit."""
-        if self._shared is None:
-            return State(self, self.pool.lend(), patch)
         key = repr(patch)
-        if key not in self._shared:
-            self._shared[key] = SharedRows(self, State(self, self.pool.lend(), patch))
-        return SharedState(self._shared[key])
+        if key not in shared:
+            shared[key] = SharedRows(self, State(self, self.pool.lend(), patch))
+        return SharedState(shared[key])
 
     def close(self) -> None:
         """Close the database copies that no session holds."""
