@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from random import Random
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from skillweave.schema.contract import SESSION_TOOLS, CallResult, RowChange, Tool
 from skillweave.schema.record import Json
@@ -14,6 +14,9 @@ from skillweave.world.replay import rebound, result_reference, spoiled_calls
 from skillweave.world.session import ContractSession
 from skillweave.world.tools import name_of, result_text
 from skillweave.world.world import World
+
+WriteSort = Literal["extra_write", "undone", "broken_rule"]
+"""What a write after the golden calls leads to."""
 
 
 class VariantCall(NamedTuple):
@@ -63,6 +66,8 @@ class VariantExecutor:
         """The golden calls."""
         self.keys: dict[str, list[str]] = {}
         """Reference -> keys of the initial rows that it may name, computed at first use."""
+        self.sorts: dict[tuple[str, int], WriteSort | None] = {}
+        """Tool and number of a call after the golden calls -> its sort; None if it fails or reaches the goal."""
         self._texts: dict[int, tuple[CallResult, str]] = {}
         """By identity: results, each with its text. Sessions that share rows give the same results again."""
         self._minted: frozenset[str] = frozenset()

@@ -3,7 +3,7 @@
 A failed call returns an error in its result and never raises.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
