@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from evaluator.kinds import KINDS
-from evaluator.replay.trial import ScoredTrial, read_trajectory
+from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, read_trajectory
 from evaluator.scoring.evaluate import EvaluationSource, Evaluator, NotScoredError
 from evaluator.variants.conversation import Variant
 from evaluator.variants.executor import VariantExecutor
@@ -89,6 +89,20 @@ def selftest_outcomes(dataset: Dataset, evaluator: Evaluator, task: Task) -> Ite
     for number, variant in enumerate(variants_of(dataset.world(task), task)):
         content = trajectory_line(task, number, variant)
         yield _outcome(task, variant, evaluator.evaluate(read_trajectory(content), digest_bytes(content)))
+
+
+def recorded(task: Task, number: int, variant: Variant) -> RecordedTrajectory:
+    """The variant as a trajectory that has been read; `trajectory_line` read again is equal."""
+    return RecordedTrajectory.model_construct(
+        id=f"{task.id}#{number}",
+        task_id=task.id,
+        trial=number,
+        world=task.world,
+        domains=task.domains,
+        messages=variant.messages,
+        user_turns=variant.turns,
+        stop_reason=variant.stop_reason,
+    )
 
 
 def trajectory_line(task: Task, number: int, variant: Variant) -> bytes:

@@ -1,6 +1,7 @@
 """Executes variants of a task's golden calls in fresh sessions of its world."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 from typing import Literal, NamedTuple
@@ -31,8 +32,9 @@ class VariantCall(NamedTuple):
     """Whether its arguments are unreadable; then the call is not executed."""
 
 
-class VariantStep(NamedTuple):
-    """An executed call with its result."""
+@dataclass(frozen=True, eq=False, slots=True)
+class VariantStep:
+    """An executed call with its result. Executions that make the same call with the same result share it."""
 
     call: VariantCall
     arguments: dict[str, Json]
@@ -68,8 +70,8 @@ class VariantExecutor:
         """Reference -> keys of the initial rows that it may name, computed at first use."""
         self.sorts: dict[tuple[str, int], WriteSort | None] = {}
         """Tool and number of a call after the golden calls -> its sort; None if it fails or reaches the goal."""
-        self._texts: dict[int, tuple[CallResult, str]] = {}
-        """By identity: results, each with its text. Sessions that share rows give the same results again."""
+        self._steps: dict[tuple[int, int], VariantStep] = {}
+        """By the identity of call and result, which a step keeps alive."""
         self._minted: frozenset[str] = frozenset()
         self.golden = self.execute(self.calls)
         """The golden calls, executed."""
@@ -176,13 +178,15 @@ class VariantExecutor:
                 continue
             if call.golden is not None:
                 results[call.golden] = result
-            steps.append(VariantStep(call, arguments or {}, result, self._text_of(result)))
+            steps.append(self._step(call, arguments or {}, result))
         return steps, unexecuted
 
-    def _text_of(self, result: CallResult) -> str:
-        if id(result) not in self._texts:
-            self._texts[id(result)] = result, result_text(result)
-        return self._texts[id(result)][1]
+    def _step(self, call: VariantCall, arguments: dict[str, Json], result: CallResult) -> VariantStep:
+        """The step of a call and its result, which follow from each other where sessions share what they execute."""
+        key = id(call), id(result)
+        if key not in self._steps:
+            self._steps[key] = VariantStep(call, arguments, result, result_text(result))
+        return self._steps[key]
 
     def _arguments(self, call: VariantCall, results: Mapping[int, CallResult]) -> dict[str, Json] | None:
         """The arguments of a call; None if they come from a result that does not exist."""

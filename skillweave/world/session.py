@@ -68,6 +68,9 @@ class Session(Protocol):
     def diff(self) -> list[RowChange]:
         """Row changes since the start, with the minted ids."""
 
+    def canonical(self) -> list[RowChange]:
+        """Row changes since the start in canonical form, in which sessions with different ids compare equal."""
+
     def comparison(self, table: str, column: str) -> ColumnComparison:
         """How scores compare a column."""
 

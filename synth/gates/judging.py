@@ -60,7 +60,9 @@ class CombinationJudge:
         template = self._templates[combination.template]
         is_first = template.id not in self._passed_templates
         with self._world.sharing():
-            task = validate_combination(self._world, combination, template, self._stated, self._bounds, is_first=is_first)
+            task = validate_combination(
+                self._world, combination, template, self._stated, self._bounds, is_first=is_first
+            )
         self._passed_templates.add(template.id)
         return task
 
