@@ -1,6 +1,6 @@
 """Executes variants of a task's golden calls in fresh sessions of its world."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -193,24 +193,23 @@ class VariantExecutor:
         if call.golden is None:
             return dict(call.arguments)
         golden = self.task.golden[call.golden]
-        grounding = {name: source for name, source in golden.grounding.items() if name not in call.arguments}
         try:
-            bound = self._rebound(golden, grounding, results)
+            bound = self._rebound(golden, call.arguments, results)
         except LookupError:
             return None
         return {**bound, **call.arguments}
 
     def _rebound(
-        self, golden: GoldenCall, kept: Mapping[str, str], results: Mapping[int, CallResult]
+        self, golden: GoldenCall, given: Collection[str], results: Mapping[int, CallResult]
     ) -> dict[str, Json]:
-        """Bind the arguments again. One without its source keeps its value, unless the golden execution minted it."""
-        sources = {name: result_reference(source) for name, source in kept.items()}
+        """Bind the arguments again, except those that are given. One without its source keeps its value, unless the
+        golden execution minted it."""
+        sources = {name: result_reference(text) for name, text in golden.grounding.items() if name not in given}
         lost = [name for name, source in sources.items() if source is not None and source.call not in results]
         if any(golden.arguments.get(name) in self._minted for name in lost):
             raise LookupError(golden.tool)
-        grounding = {name: source for name, source in kept.items() if name not in lost}
         by_position = [results.get(position, _UNREADABLE) for position in range(len(self.task.golden))]
-        return rebound(golden.model_copy(update={"grounding": grounding}), by_position)
+        return rebound(golden, by_position, {*given, *lost})
 
 
 _UNREADABLE = CallResult.model_validate(

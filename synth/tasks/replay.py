@@ -81,6 +81,19 @@ def run_golden(
         return GoldenRun(results, session.canonical())
 
 
+def successful_run(
+    world: World, combination: Combination, *, instead: ReplacedArguments | None = None
+) -> GoldenRun | None:
+    """What `run_golden` gives; None if a call fails, after which the others are not made."""
+    results: list[CallResult] = []
+    with open_session(world, combination) as session:
+        for place, call in enumerate(combination.golden):
+            results.append(_call(session, place, call, results, (), instead or {}))
+            if not results[-1].ok:
+                return None
+        return GoldenRun(results, session.canonical())
+
+
 def make_calls(
     session: ContractSession,
     calls: Sequence[GoldenCall],
@@ -111,15 +124,13 @@ def _call(
     without: Collection[int],
     instead: ReplacedArguments,
 ) -> CallResult:
-    left_out = CallResult(call=Call(tool=call.tool, arguments=call.arguments), ok=False)
-    if place in without:
-        return left_out
     given = {name: value for (at, name), value in instead.items() if at == place}
-    kept = {name: source for name, source in call.grounding.items() if name not in given}
     try:
-        arguments = rebound(call.model_copy(update={"grounding": kept}), results)
+        arguments = None if place in without else rebound(call, results, given)
     except LookupError:
-        return left_out
+        arguments = None
+    if arguments is None:
+        return CallResult(call=Call(tool=call.tool, arguments=call.arguments), ok=False)
     return session.call(call.tool, {**arguments, **given})
 
 
