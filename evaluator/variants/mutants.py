@@ -38,6 +38,8 @@ _WORDS = "Thank you for getting in touch. I hope that this helps you."
 _NO = "I am sorry, but a rule does not allow that."
 _HAND_OVER = {"reason": "user_request", "summary": "The customer needs help."}
 _DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined"})
+MOST_RULES = 8
+"""Rules to record at once in the place of every rule: each wrong one is a fault, so more of them show nothing more."""
 _MOST_BESIDE = 2
 """Most rival values to tell together with the right value."""
 _UNTOLD: frozenset[FailureClass] = frozenset({"did_not_tell"})
@@ -235,12 +237,12 @@ def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
-    """Decline a request that is possible: instead of the work, in addition to it, and by every rule."""
+    """Decline a request that is possible: instead of the work, in addition to it, and by many rules."""
     rules = executor.world.blueprint.rules
     if not rules:
         return
     missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
-    first, every = decline_calls(rules[:1]), decline_calls(rules)
+    first, every = decline_calls(rules[:1]), decline_calls(rules[:MOST_RULES])
     words = all_facts(executor.task.criteria.communicate)
     for name, calls, utterances, classes in [
         ("declined", first, _NO, _DECLINED | missing),
