@@ -33,7 +33,7 @@ def check_policy(trial: Trial) -> PolicyCheck | None:
     """
     task, calls = trial.task, trial.execution.calls
     kind, messages = KINDS[task.kind], None if trial.transcript is None else trial.messages
-    conduct = AgentConduct(task, calls, messages, trial.turns, trial.user_records is not None)
+    conduct = AgentConduct(task, calls, messages, trial.heard, trial.user_records is not None)
     for_others = changes_for_others(trial) if isinstance(trial, ReplayedTrial) else []
     faults = [*_broken_rules(calls), *for_others, *kind.conduct_faults(conduct)]
     if messages is None and not faults and kind.needs_messages(task, calls):
