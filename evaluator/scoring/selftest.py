@@ -115,7 +115,7 @@ def trajectory_line(task: Task, number: int, variant: Variant) -> bytes:
         "world": task.world,
         "domains": task.domains,
         "messages": variant.messages,
-        "user_turns": variant.turns,
+        "user_turns": [turn.model_dump(mode="json") for turn in variant.turns],
         "stop_reason": variant.stop_reason,
         "error": None,
     }
