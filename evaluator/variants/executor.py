@@ -70,6 +70,8 @@ class VariantExecutor:
         """Reference -> keys of the initial rows that it may name, computed at first use."""
         self.sorts: dict[tuple[str, int], WriteSort | None] = {}
         """Tool and number of a call after the golden calls -> its sort; None if it fails or reaches the goal."""
+        self._goals: dict[int, tuple[Sequence[RowChange], bool]] = {}
+        """By their identity: changes, and whether they are an end state that the task demands."""
         self._steps: dict[tuple[int, int], VariantStep] = {}
         """By the identity of call and result, which a step keeps alive."""
         self._minted: frozenset[str] = frozenset()
@@ -146,8 +148,11 @@ class VariantExecutor:
 
     def reaches_goal(self, changes: Sequence[RowChange]) -> bool:
         """Whether the changes, in canonical form, are an end state that the task demands."""
-        demanded = [self.task.criteria.state, *self.task.criteria.any_of]
-        return any(compare(state, changes, self.world.comparison).is_empty for state in demanded)
+        if id(changes) not in self._goals:
+            demanded = [self.task.criteria.state, *self.task.criteria.any_of]
+            is_reached = any(compare(state, changes, self.world.comparison).is_empty for state in demanded)
+            self._goals[id(changes)] = changes, is_reached
+        return self._goals[id(changes)][1]
 
     def with_arguments(self, position: int, arguments: Mapping[str, Json]) -> list[VariantCall]:
         """The golden calls, with these arguments in one of them."""
