@@ -38,7 +38,8 @@ Plugins = Annotated[
     list[str] | None,
     typer.Option("--plugin", help="A module of one's own with checks or kinds of task. Repeats.", metavar="MODULE"),
 ]
-Workers = Annotated[int | None, typer.Option("--max-workers", help="Processes that evaluate.")]
+Workers = Annotated[int | None, typer.Option("--max-workers", help="Workers that evaluate.")]
+Runner = Annotated[str | None, typer.Option("--runner", help="Where they work: threads (processes here), dask or ray.")]
 NoPrune = Annotated[bool, typer.Option("--no-prune", help="Demand every golden call, the needless too.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Make every result and every golden replay anew.")]
 Subjective = Annotated[
@@ -69,6 +70,7 @@ def run(
     no_prune: NoPrune = False,
     no_cache: NoCache = False,
     max_workers: Workers = None,
+    runner: Runner = None,
     enable_subjective: Subjective = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -90,7 +92,7 @@ def run(
         quiet=quiet,
         overrides=tuple(overrides or ()),
         plugins=tuple(plugin or ()),
-        values=_values(outputs_dir, max_workers, enable_subjective),
+        values=_values(outputs_dir, max_workers, enable_subjective, runner),
     )
     options.check_consistency()
     if mode == "prune":
@@ -106,6 +108,7 @@ def rescore(
     mcp_outputs_dir: Worlds = None,
     output: Output = None,
     max_workers: Workers = None,
+    runner: Runner = None,
     enable_subjective: Subjective = False,
     quiet: Quiet = False,
     config: ConfigFile = None,
@@ -122,7 +125,7 @@ def rescore(
         quiet=quiet,
         overrides=tuple(overrides or ()),
         plugins=tuple(plugin or ()),
-        values=_values(outputs_dir, max_workers, enable_subjective),
+        values=_values(outputs_dir, max_workers, enable_subjective, runner),
     )
     raise typer.Exit(run_rescore(options))
 
@@ -200,8 +203,11 @@ def selftest(
     raise typer.Exit(status)
 
 
-def _values(outputs_dir: str | None, max_workers: int | None, enable_subjective: bool) -> dict[str, object]:
+def _values(
+    outputs_dir: str | None, max_workers: int | None, enable_subjective: bool, runner: str | None = None
+) -> dict[str, object]:
     return {
+        "execution.runner": runner,
         "outputs_dir": outputs_dir,
         "evaluation.max_workers": max_workers,
         "evaluation.enable_rubric": enable_subjective or None,

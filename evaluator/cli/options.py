@@ -11,8 +11,8 @@ from evaluator.scoring.evaluate import CheckSettings
 from evaluator.scoring.worker_pool import EvaluationSetup
 from skillweave.base.errors import ConfigError
 from skillweave.config.load import load_config, nearest
-from skillweave.config.sections import Config
-from skillweave.plugins import load_plugins, loaded_plugins
+from skillweave.config.sections import Config, ExecutionConfig
+from skillweave.plugins import load_plugins
 
 MODES = ("all", "single", "prune")
 CONFIG = Path("config.yaml")
@@ -71,6 +71,12 @@ class EvaluationOptions:
         return self.output_file or self.outputs / "evaluation" / (self.check or "") / "results.jsonl"
 
     @property
+    def execution(self) -> ExecutionConfig:
+        """Where it is scored, and by how many workers."""
+        most = self.config.evaluation.max_workers or self.config.execution.workers
+        return self.config.execution.model_copy(update={"workers": most})
+
+    @property
     def settings(self) -> tuple[str, ...]:
         """Settings that change scores, as the version of the checks names them."""
         given = {
@@ -104,4 +110,4 @@ class EvaluationOptions:
             confirmation_in_reward=self.config.evaluation.confirmation_in_reward,
             version=version,
         )
-        return EvaluationSetup(self.outputs, self.mcp_outputs or self.outputs, settings, loaded_plugins())
+        return EvaluationSetup(self.outputs, self.mcp_outputs or self.outputs, settings)

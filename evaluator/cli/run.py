@@ -23,6 +23,7 @@ from skillweave.base.errors import ConfigError
 from skillweave.base.store import CACHE, Store, digest_json, locked
 from skillweave.schema.evaluation import EvaluationSummary, Ladder
 from skillweave.schema.result import RescoredResult, Result
+from skillweave.workers import opened_workers, require_runner
 
 SUMMARY = "summary.json"
 REPORT = "report.html"
@@ -100,6 +101,7 @@ def open_run(options: EvaluationOptions) -> Iterator[EvaluationRun]:
         ArtifactError: The dataset or the rollouts cannot be read.
     """
     options.load_plugins()
+    require_runner(options.execution)
     rollouts = find_rollouts(options.rollouts)
     results = ResultsFile(options.output)
     if any(path.resolve() == results.path.resolve() for path in rollouts.files):
@@ -145,14 +147,17 @@ def evaluate_owed(run: EvaluationRun) -> None:
 def _finished_jobs(run: EvaluationRun, owed: list[EvaluationJob]) -> Iterator[FinishedJob]:
     """The results, in the order in which they are finished."""
     batches = [owed[start : start + BATCH] for start in range(0, len(owed), BATCH)]
-    workers = min(run.options.config.evaluation.max_workers, max(len(batches), 1))
-    scored = evaluate_all(run.setup, batches, workers)
-    if run.judge is None:
-        yield from scored
+    if not batches:
         return
-    with judge_queue(run.judge, run.evaluator) as stage:
-        yield from stage.added(scored)
-        run.judge_faults = stage.faults
+    execution = run.options.execution
+    with opened_workers(execution) as workers:
+        scored = evaluate_all(run.setup, batches, workers, min(execution.workers, len(batches)))
+        if run.judge is None:
+            yield from scored
+            return
+        with judge_queue(run.judge, run.evaluator) as stage:
+            yield from stage.added(scored)
+            run.judge_faults = stage.faults
 
 
 def publish(run: EvaluationRun) -> int:

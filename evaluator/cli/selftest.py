@@ -20,11 +20,12 @@ from evaluator.scoring.selftest import (
     held_out_verdicts,
     selftest_outcomes,
 )
-from skillweave.base.command import one_line, process_pool
+from skillweave.base.command import one_line
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import Store
 from skillweave.plugins import load_plugins
 from skillweave.schema.evaluation import HeldOutReport, VariantCount
+from skillweave.workers import local_processes
 from skillweave.world.dataset import Dataset
 
 T = TypeVar("T")
@@ -136,7 +137,7 @@ def _each(work: Callable[[Sequence[str]], list[T]], ids: Sequence[str], workers:
         for chunk in chunks:
             yield from work(chunk)
         return
-    with process_pool(workers) as pool:
+    with local_processes(workers) as pool:
         for results in pool.map(work, chunks):
             yield from results
 

@@ -1,15 +1,12 @@
-"""The worker pool: processes that open a dataset and evaluate trajectories, a batch at a time.
+"""The worker pool: workers that open a dataset and evaluate trajectories, a batch at a time.
 
 If a worker dies, its batch is tried again line by line. A line that ends a worker by itself gets a result that
 says so.
 """
 
-import multiprocessing
-import os
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -26,11 +23,10 @@ from evaluator.replay.trial import (
     read_trajectory,
 )
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
-from skillweave.base.command import begin_work
 from skillweave.base.errors import ArtifactError
 from skillweave.base.store import digest_json
-from skillweave.plugins import load_plugins
 from skillweave.schema.result import Result, ResultError
+from skillweave.workers import Workers
 from skillweave.world.dataset import QUERIES, Dataset
 
 BATCHES_AHEAD = 3
@@ -46,8 +42,6 @@ class EvaluationSetup:
     worlds: Path
     """Outputs folder with their worlds; it may be the same."""
     settings: CheckSettings
-    plugins: tuple[str, ...] = ()
-    """Modules that every worker loads."""
 
 
 class EvaluationJob(NamedTuple):
@@ -148,12 +142,15 @@ class FinishedJob(NamedTuple):
 
 
 def evaluate_all(
-    setup: EvaluationSetup, batches: Iterable[Sequence[EvaluationJob]], workers: int
+    setup: EvaluationSetup, batches: Iterable[Sequence[EvaluationJob]], workers: Workers, most: int
 ) -> Iterator[FinishedJob]:
-    """Evaluate batches of trajectories in worker processes.
+    """Evaluate batches of trajectories.
 
     Args:
-        workers: Processes, at least 1.
+        setup: What every worker needs.
+        batches: The trajectories.
+        workers: Those who evaluate.
+        most: Workers at once, at least 1.
 
     Returns:
         The results, in the order in which they are finished.
@@ -162,8 +159,8 @@ def evaluate_all(
     suspects: deque[Sequence[EvaluationJob]] = deque()
     while waiting or suspects:
         alone = not waiting
-        source, count = (suspects, 1) if alone else (waiting, workers)
-        with _pool(setup, count) as pool:
+        source, count = (suspects, 1) if alone else (waiting, most)
+        with workers.executor(count) as pool:
             lost = yield from _drained(pool, setup, source, count * BATCHES_AHEAD if not alone else 1)
         if len(lost) == 1 and alone:
             yield _died(setup, lost[0])
@@ -172,7 +169,7 @@ def evaluate_all(
 
 
 def _drained(
-    pool: ProcessPoolExecutor, setup: EvaluationSetup, batches: deque[Sequence[EvaluationJob]], ahead: int
+    pool: Executor, setup: EvaluationSetup, batches: deque[Sequence[EvaluationJob]], ahead: int
 ) -> Generator[FinishedJob, None, list[EvaluationJob]]:
     """Evaluate the batches. Returns the jobs that were under way when a worker died."""
     under_way: dict[Future[list[FinishedJob]], Sequence[EvaluationJob]] = {}
@@ -186,20 +183,9 @@ def _drained(
                 results = future.result()
                 del under_way[future]
                 yield from results
-    except BrokenProcessPool:
+    except BrokenExecutor:
         return [job for batch in under_way.values() for job in batch]
     return []
-
-
-def _pool(setup: EvaluationSetup, workers: int) -> ProcessPoolExecutor:
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(setup.plugins, os.getpid()))
-
-
-def _begin(plugins: Sequence[str], parent: int) -> None:
-    """Called once in each worker."""
-    begin_work(parent)
-    load_plugins(plugins)
 
 
 _worker_evaluator = cache(DatasetEvaluator)

@@ -22,13 +22,14 @@ from rollout.offline.agents import offline_agent
 from rollout.offline.user import offline_user
 from rollout.trajectory import RolloutLimits, RolloutSettings
 from rollout.world.source import ContractOpener, WorldTasks
-from skillweave.base.command import one_line, process_pool, progress
+from skillweave.base.command import one_line, progress
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import Store, digest_bytes
 from skillweave.config.sections import Config
 from skillweave.schema.evaluation import Ladder, PassCount, Rung
 from skillweave.schema.task import Kind, Task
 from skillweave.schema.trajectory import TrajectoryRecord
+from skillweave.workers import local_processes
 from skillweave.world.dataset import Dataset
 
 AGENTS = ("nothing", "random", "careless", "policy_blind", "oracle")
@@ -193,7 +194,7 @@ def _all_held(shards: Sequence[tuple[Config, str, list[str]]], workers: int) -> 
         for shard in shards:
             yield _held(*shard)
         return
-    with process_pool(min(workers, len(shards))) as pool:
+    with local_processes(min(workers, len(shards))) as pool:
         yield from pool.map(_held, *zip(*shards, strict=True))
 
 

@@ -62,10 +62,7 @@ class CodeIndex:
             for reached in self._reach(module)
             for name in (self._source(reached) or ModuleSource("", ())).imports
         }
-        versions = {name: importlib.metadata.version(name) for name in KEPT_LIBRARIES if name in tops}
-        if "sqlite3" in tops:
-            versions["sqlite3"] = sqlite3.sqlite_version
-        return versions | {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+        return {name: version for name, version in library_versions().items() if name in tops or name == "python"}
 
     def save(self) -> None:
         """Write the results to the cache file. Failing to do so costs the next run time and nothing else."""
@@ -117,6 +114,13 @@ class CodeIndex:
         self._cached[name] = (stamp, source.digest, list(source.imports))
         self._dirty = True
         return source
+
+
+@cache
+def library_versions() -> dict[str, str]:
+    """The versions of `KEPT_LIBRARIES`, of SQLite and of Python that this process has."""
+    versions = {name: importlib.metadata.version(name) for name in KEPT_LIBRARIES}
+    return versions | {"sqlite3": sqlite3.sqlite_version, "python": f"{sys.version_info[0]}.{sys.version_info[1]}"}
 
 
 def parse_python(source: str, filename: str = "<source>") -> ast.Module:

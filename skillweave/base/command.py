@@ -5,7 +5,6 @@ exit statuses, interrupts, progress on the terminal, and processes that end with
 import atexit
 import ctypes
 import io
-import multiprocessing
 import os
 import signal
 import sys
@@ -14,7 +13,6 @@ import time
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from types import FrameType
@@ -133,12 +131,6 @@ def _watch_pipe(reader: "Connection[None, None]") -> None:
         reader.recv()
     except (EOFError, OSError):
         os._exit(1)
-
-
-def process_pool(workers: int) -> ProcessPoolExecutor:
-    """A pool of new processes that end with this one. Submit work from the thread that makes the pool."""
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=begin_work, initargs=(os.getpid(),))
 
 
 def begin_work(parent: int) -> None:

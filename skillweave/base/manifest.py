@@ -137,7 +137,7 @@ class ItemRecord(Record):
 
 
 class Manifest:
-    """The state of one outputs folder. It may be shared by threads, and appended to by several processes."""
+    """The state of one outputs folder. Threads may share it; one process writes it."""
 
     def __init__(self, store: Store) -> None:
         """Read the manifest of a folder, if there is one. Raises ArtifactError if it is damaged."""
@@ -180,11 +180,6 @@ class Manifest:
         if fingerprint is not None and fingerprint.id not in self._fingerprints:
             self._append({"fingerprint": fingerprint.model_dump(mode="json")})
         self._append({"item": record.model_dump(mode="json", exclude_defaults=True)})
-
-    def absorb(self, record: ItemRecord) -> None:
-        """Take over a record that another process has put."""
-        with self._lock:
-            self._take(record)
 
     def put_joined(self, file: JoinedFile) -> None:
         """Record a joined file as it was written."""

@@ -96,6 +96,15 @@ class EndpointConfig(ConfigSection):
     tokens_per_minute: float | None = Field(default=None, gt=0)
     """Tokens of prompts and answers together."""
 
+    def shared_by(self, workers: int) -> "EndpointConfig":
+        """The part of each of so many workers."""
+        most, requests, tokens = self.max_concurrency, self.requests_per_minute, self.tokens_per_minute
+        return EndpointConfig(
+            max_concurrency=None if most is None else max(1, most // workers),
+            requests_per_minute=None if requests is None else requests / workers,
+            tokens_per_minute=None if tokens is None else tokens / workers,
+        )
+
 
 class LlmConfig(ConfigSection):
     textual: RoleConfig = RoleConfig()
@@ -127,6 +136,13 @@ class LlmConfig(ConfigSection):
     `skillweave/replies.sqlite` in the user's cache folder; a path: that file; false: keep none."""
     record: str | None = None
     """A cassette (JSONL) to add every reply to; `replay/<cassette>` answers from it."""
+
+    def shared_by(self, workers: int) -> "LlmConfig":
+        """The part of the limits that each of so many workers has. A worker may send one request at least."""
+        endpoints = {name: endpoint.shared_by(workers) for name, endpoint in self.endpoints.items()}
+        return self.model_copy(
+            update={"max_concurrency": max(1, self.max_concurrency // workers), "endpoints": endpoints}
+        )
 
 
 class ServeConfig(ConfigSection):

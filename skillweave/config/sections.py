@@ -131,8 +131,8 @@ class RolloutConfig(ConfigSection):
 
 
 class EvaluationConfig(ConfigSection):
-    max_workers: int = Field(default=2, ge=1)
-    """Processes that score at once."""
+    max_workers: int | None = Field(default=None, ge=1)
+    """Workers that score at once; null: `execution.workers`."""
     report_trajectories: int = Field(default=500, ge=0)
     """Trajectories that `report.html` shows, failures first."""
     confirmation_in_reward: bool = False
@@ -162,9 +162,15 @@ class EvaluationConfig(ConfigSection):
 
 
 class ExecutionConfig(ConfigSection):
+    """Where `synth run`, `rollout run` and `evaluator run` work; see docs/scaling.md."""
+
     runner: Runner = "threads"
-    """Where tasks run: threads, dask, ray."""
+    """threads (this machine), dask or ray (a cluster)."""
     workers: int = Field(default=2, ge=1)
+    """How many items run at once; of a cluster, how many workers it has. Limits of endpoints are shared among them."""
+    address: str | None = Field(default=None, min_length=1)
+    """A cluster that runs already, on machines that share this file system: `tcp://scheduler:8786` for dask,
+    `ray://head:10001` for ray. null: the run starts one on this machine."""
 
 
 class SandboxConfig(ConfigSection):

@@ -14,7 +14,7 @@ from skillweave.schema.record import Json, Row
 from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
 from skillweave.world.canonical import IdCounter, canonical
 from skillweave.world.database import digest
-from skillweave.world.execution import CallContext, CallExecution, execute_call, failed
+from skillweave.world.execution import CallContext, CallExecution, call_key, execute_call, failed
 from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
@@ -210,8 +210,11 @@ class ContractSession:
         return self._state.diff()
 
     def canonical(self) -> list[RowChange]:
-        """Row changes since the start in canonical form, in which sessions with different ids compare equal."""
-        return canonical(self.diff(), self.minted)
+        """Row changes since the start in canonical form, in which sessions with different ids compare equal.
+
+        Sessions that share what they find out, and are in the same state, get the same list.
+        """
+        return self._state.recall(("canonical", *self.minted), lambda: canonical(self.diff(), self.minted), len)
 
     def mark(self) -> int:
         """Set a mark, and return its number for `undo` and `forget`."""
@@ -260,6 +263,10 @@ class ContractSession:
             tool: The name of a tool of the world or of the session.
             arguments: Values by parameter.
         """
+        known = self._known_result(tool, arguments)
+        if known is not None:
+            self.results.append(known)
+            return known
         call = Call.model_construct(tool=_name_in(tool), arguments={})
         try:
             call.arguments.update(by_name(arguments))
@@ -268,6 +275,19 @@ class ContractSession:
             result = failed(call, ToolError(code="invalid_arguments", message=str(fault)))
         self.results.append(result)
         return result
+
+    def _known_result(self, tool: str, arguments: Mapping[str, Json]) -> CallResult | None:
+        """The result of a call that another session has made in this state; None if it is to be found out."""
+        if not self._state.is_shared or self._noise is not None or self.transfer is not None:
+            return None
+        if type(tool) is not str or tool in self._hidden or not isinstance(arguments, Mapping):
+            return None
+        executed = self._state.known_step(call_key(tool, arguments, self._context))
+        return None if executed is None else self._after(executed)
+
+    @property
+    def _context(self) -> CallContext:
+        return CallContext(self.caller, self.now, self._counter)
 
     def _answer(self, call: Call) -> CallResult:
         if self.transfer is not None:
@@ -307,15 +327,15 @@ class ContractSession:
         return fault.on(self._execute(call, compiled))
 
     def _execute(self, call: Call, compiled: CompiledTool) -> CallResult:
-        executed = self._carry_out(compiled, call, CallContext(self.caller, self.now, self._counter))
+        return self._after(execute_call(self._state, compiled, call, self._context))
+
+    def _after(self, executed: CallExecution) -> CallResult:
+        """Take over what a call has changed in the session."""
         self.caller, self._counter = executed.context.caller, executed.context.counter
         self.minted.extend(executed.result.minted)
         if executed.defect is not None:
             self.defects.append(executed.defect)
         return executed.result
-
-    def _carry_out(self, compiled: CompiledTool, call: Call, context: CallContext) -> CallExecution:
-        return execute_call(self._state, compiled, call, context)
 
 
 def _name_in(tool: object) -> str:

@@ -2,8 +2,7 @@
 
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from skillweave.world.diff import read_row, reader_of
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
 from skillweave.world.session import ContractSession
-from skillweave.world.shared import SharedRows, SharedSession, SharedState
 from skillweave.world.state import State
 
 PersonColumns = Mapping[str, Mapping[str, str]]
@@ -50,8 +48,6 @@ class World(PreparedWorld):
         super().__init__(blueprint, state, most_steps=most_steps)
         self.policy = policy
         self.now = now
-        self._shared: dict[str, SharedRows] | None = None
-        """Patch -> the rows of all sessions that start with it, while they share them."""
 
     def session(
         self,
@@ -71,7 +67,7 @@ class World(PreparedWorld):
             now: The clock, `YYYY-MM-DD HH:MM:SS`; None for the world's clock.
             patch: Row changes to make to the world's database before the session begins.
             hidden: Names of tools that the session does not offer.
-            fresh: Whether the session executes everything itself, even where others share what they execute.
+            fresh: Whether it finds out everything itself, also where others share what they find out.
 
         Raises:
             WorldError: The caller is not in the data, the clock has another form, or the patch does not fit.
@@ -81,28 +77,8 @@ class World(PreparedWorld):
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
         noise = ToolNoise(task.noise) if task is not None and task.noise is not None else None
         clock = self.now if now is None else now
-        if self._shared is None or fresh:
-            state = State(self, self.pool.lend(), patch)
-            return ContractSession(state, caller=caller, now=clock, hidden=hidden, noise=noise)
-        return SharedSession(self._rows(patch, self._shared), caller=caller, now=clock, hidden=hidden, noise=noise)
-
-    @contextmanager
-    def sharing(self) -> Iterator[None]:
-        """Within it, sessions of one start share what they execute. For one thread."""
-        self._shared = {}
-        try:
-            yield
-        finally:
-            shared, self._shared = self._shared, None
-            for rows in shared.values():
-                rows.close()
-
-    def _rows(self, patch: Sequence[RowChange], shared: dict[str, SharedRows]) -> SharedState:
-        """The rows at the start of a session. Raises WorldError if the patch does not fit."""
-        key = repr(patch)
-        if key not in shared:
-            shared[key] = SharedRows(self, State(self, self.pool.lend(), patch))
-        return SharedState(shared[key])
+        state = State(self, patch, None if fresh else self.states)
+        return ContractSession(state, caller=caller, now=clock, hidden=hidden, noise=noise)
 
     def close(self) -> None:
         """Close the database copies that no session holds."""

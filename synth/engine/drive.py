@@ -36,7 +36,7 @@ def drive(run: PipelineRun, schedule: Schedule, steps: Sequence[PipelineStep[Any
     work = schedule.add(steps)
     try:
         if work:
-            with _api(run):
+            with _api(run, steps):
                 # Prefect reads its environment when it is imported, and takes seconds to import.
                 from synth.engine.flow import run_flow
 
@@ -60,8 +60,8 @@ def require_settled(schedule: Schedule, steps: Sequence[PipelineStep[Any]]) -> N
 
 
 @contextmanager
-def _api(run: PipelineRun) -> Iterator[None]:
-    """Prefect's API: the server that the user's environment names, or one that the run starts."""
+def _api(run: PipelineRun, steps: Sequence[PipelineStep[Any]]) -> Iterator[None]:
+    """Prefect's API: the server that the user's environment names, or one that the run starts for these steps."""
     outputs = run.spec.outputs
     url = os.environ.get("PREFECT_API_URL")
     if url:
@@ -72,24 +72,21 @@ def _api(run: PipelineRun) -> Iterator[None]:
     server = _start(run)
     try:
         apply_environment(outputs, server.url)
-        # Prefect loads while the server starts.
+        # While the server starts, the pool and Prefect load.
+        run.warm_up(steps)
         import synth.engine.flow  # noqa: F401
 
         if not server.wait():
-            server.close()
-            # An earlier run may have left a damaged folder. Nothing in it is needed.
-            shutil.rmtree(outputs / PREFECT_HOME, ignore_errors=True)
-            server = _start(run, server.port)
-            if not server.wait():
-                raise server.start_error()
+            raise server.start_error()
         yield
     finally:
         server.close()
         os.environ.pop("PREFECT_API_URL", None)
 
 
-def _start(run: PipelineRun, port: int | None = None) -> ApiServer:
+def _start(run: PipelineRun) -> ApiServer:
     outputs = run.spec.outputs
+    # Nothing that an earlier run left there is needed, and it may be damaged.
+    shutil.rmtree(outputs / PREFECT_HOME, ignore_errors=True)
     (outputs / PREFECT_HOME).mkdir(parents=True, exist_ok=True)
-    variables = server_environment(outputs, os.environ)
-    return ApiServer(variables, outputs / "logs" / "prefect-server.log", port)
+    return ApiServer(server_environment(outputs, os.environ), outputs / "logs" / "prefect-server.log")

@@ -8,7 +8,9 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from skillweave.base.errors import AuthorError, SkillweaveError, StopError
@@ -17,12 +19,16 @@ from synth.engine.context import Context
 from synth.engine.step import JOIN, PipelineStep
 
 INTERRUPTED = "interrupted"
+LOOK_EVERY_S = 1.0
+"""Seconds between two looks whether another process has stopped the run."""
 
 
 @dataclass
 class ItemExecutor:
     """Runs items, each on an event loop of its thread, and can stop them."""
 
+    stop_file: Path | None = None
+    """On a cluster: the file that stops the run in all processes, once it is there."""
     _running: dict["asyncio.Task[None]", asyncio.AbstractEventLoop] = field(default_factory=dict)
     # Reentrant: a signal handler may interrupt its own thread while that starts an item.
     _lock: "threading.RLock" = field(default_factory=threading.RLock)
@@ -34,14 +40,30 @@ class ItemExecutor:
         """Begin no further item. Running items go on, since the answers that they wait for are paid for."""
         if not self.is_stopped:
             self.why_stopped = why
-        self.is_stopped = True
+        self._note_stop()
 
     def stop(self) -> None:
         """Begin no further item, and cancel running items at their next wait."""
-        self.is_stopped = True
+        self._note_stop()
         with self._lock:
             for task, loop in self._running.items():
                 loop.call_soon_threadsafe(task.cancel)
+
+    def _note_stop(self) -> None:
+        self.is_stopped = True
+        if self.stop_file is not None:
+            with suppress(OSError):
+                self.stop_file.touch()
+
+    def _look_for_stop(self) -> bool:
+        self.is_stopped |= self.stop_file is not None and self.stop_file.exists()
+        return self.is_stopped
+
+    async def _watch(self, item: "asyncio.Task[None]") -> None:
+        """Cancel an item once another process has stopped the run."""
+        while not self._look_for_stop():
+            await asyncio.sleep(LOOK_EVERY_S)
+        item.cancel()
 
     def execute(self, step: PipelineStep[Any], context: Context[Any], done_keys: Sequence[str]) -> ItemRecord:
         """Run an item to its end.
@@ -102,25 +124,26 @@ class ItemExecutor:
         task = asyncio.current_task()
         assert task is not None
         with self._lock:
-            if self.is_stopped:
+            if self._look_for_stop():
                 raise asyncio.CancelledError
             self._running[task] = asyncio.get_running_loop()
+        watch = asyncio.create_task(self._watch(task)) if self.stop_file is not None else None
         try:
             if context.key == JOIN and step.join is not None:
                 await step.join(context, sorted(done_keys))
             else:
                 await step.run(context, context.key)
         except Exception:
-            await _wait_for_others(task)
+            await _wait_for_others({task, watch})
             raise
         finally:
             with self._lock:
                 del self._running[task]
 
 
-async def _wait_for_others(task: "asyncio.Task[None]") -> None:
+async def _wait_for_others(own: "set[asyncio.Task[None] | None]") -> None:
     """Wait for the other tasks of an item that fails: their answers are paid for, and the cache has to get them."""
-    others = asyncio.all_tasks() - {task}
+    others = asyncio.all_tasks() - own
     if others:
         await asyncio.wait(others)
 

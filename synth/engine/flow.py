@@ -4,10 +4,11 @@ An item is submitted when everything that it waits for is settled, so no item ho
 that is up to date is never submitted. The schedule decides; this module only carries out.
 """
 
-import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any
@@ -22,6 +23,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from skillweave.base.command import SIGNALS, end_now
 from skillweave.base.manifest import ItemRecord
 from skillweave.config.sections import ExecutionConfig
+from skillweave.workers import opened_workers
 from synth.engine.executor import is_interrupted
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import DueItem, ItemId, Schedule
@@ -49,64 +51,72 @@ def stop_on_signals(run: PipelineRun) -> Iterator[None]:
 
 RecordFuture = PrefectFuture[Any]
 """The future of an item's record."""
+UNDER_WAY: ContextVar[tuple[PipelineRun, Schedule, list[DueItem]]] = ContextVar("under_way")
+"""What the flow works on."""
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
-def do_item(
-    name: str,
-    run: PipelineRun,
-    step: str,
-    key: str,
-    known: list[ItemRecord],
-    made: list[ItemRecord],
-    round: int,
-    sent_back: tuple[str, ...],
-) -> State[ItemRecord]:
+def do_item(name: str, work: Callable[[], ItemRecord]) -> State[ItemRecord]:
     """Do one item.
 
     Args:
         name: What Prefect calls the task.
-        run: The run; in a worker process elsewhere it was opened from its spec.
-        step: The item's step.
-        key: The item's key.
-        known: Records of items before it that were settled before this flow.
-        made: Records of items before it that this flow did.
-        round: How often its authors were asked anew before.
-        sent_back: Reasons of later rejections that its authors are told.
+        work: Does it, in this process or in one of a cluster. Prefect does not look into it.
     """
-    record = run.do(run.pipeline.step(step), key, [*known, *made], round=round, sent_back=sent_back)
+    record = work()
     message = "; ".join(record.reasons) or None
     return Completed(name=record.state.capitalize(), message=message, data=record)
 
 
+@flow(name="skillweave", persist_result=False)
+def skillweave() -> None:
+    """Do what is under way.
+
+    Prefect sends its flow to worker processes and stores its arguments: so it has none, and names one function.
+    """
+    do_under_way()
+
+
+def do_under_way() -> None:
+    """Do all work that is under way, and that becomes known when it is done."""
+    run, schedule, work = UNDER_WAY.get()
+    with stop_on_signals(run):
+        _do_all(run, schedule, work)
+
+
 def run_flow(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
     """Do all work, and the work that becomes known when it is done."""
-
-    # Without arguments, since Prefect would store them with the flow's run.
-    @flow(name="skillweave", persist_result=False, task_runner=_runner(run.spec.config.execution))
-    def skillweave() -> None:
-        with stop_on_signals(run):
-            _do_all(run, schedule, work)
-
-    skillweave()
+    UNDER_WAY.set((run, schedule, work))
+    with _task_runner(run.spec.config.execution) as runner:
+        skillweave.with_options(task_runner=runner)()
 
 
 def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
+    """Submit items as they become due. The future of an item that has ended is let go: a cluster would do the item
+    again to have its record, if the worker that holds it died."""
     futures: dict[ItemId, RecordFuture] = {}
     ended: SimpleQueue[ItemId] = SimpleQueue()
     _submit(run, schedule, work, futures, ended)
-    under_way = len(work)
-    while under_way:
+    while futures:
         item = ended.get()
-        record = futures[item].result()
+        record = _outcome(item, futures.pop(item))
         if is_interrupted(record):
             # The item may have run in another process, which cannot stop this one.
             run.executor.end("; ".join(record.reasons[1:]) or record.reasons[0])
         else:
-            run.manifest.absorb(record)
+            record = run.keep(record)
         following = [] if run.executor.is_stopped else schedule.settle(item, record)
         _submit(run, schedule, following, futures, ended)
-        under_way += len(following) - 1
+
+
+def _outcome(item: ItemId, future: RecordFuture) -> ItemRecord:
+    """The record of an item that ended. Where its worker died each time that it was tried, it has failed."""
+    try:
+        record: ItemRecord = future.result()
+    except Exception as error:  # of Prefect, Dask or Ray, whose errors have no common class
+        reason = " ".join(f"its worker died or did not answer: {type(error).__name__}: {error}".split())[:400]
+        return ItemRecord(step=item.step, key=item.key, state="failed", reasons=[reason])
+    return record
 
 
 def _submit(
@@ -117,36 +127,34 @@ def _submit(
     ended: "SimpleQueue[ItemId]",
 ) -> None:
     for due in work:
-        future: RecordFuture = do_item.submit(
-            name=f"{due.step.short}/{due.item.key}",
-            run=run,
-            step=due.item.step,
-            key=due.item.key,
-            known=[schedule.records[before] for before in due.upstream if before not in futures],
-            # Prefect replaces the futures by their records.
-            made=[futures[before] for before in due.upstream if before in futures],  # type: ignore[misc]
-            round=due.round,
-            sent_back=due.sent_back,
-        )
+        upstream = [schedule.records[before] for before in due.upstream]
+        work_of = partial(_record, run, due.item, upstream, due.round, due.sent_back)
+        future: RecordFuture = do_item.submit(name=f"{due.step.short}/{due.item.key}", work=work_of)
         futures[due.item] = future
         future.add_done_callback(lambda _, item=due.item: ended.put(item))  # type: ignore[misc]
 
 
-def _runner(execution: ExecutionConfig) -> TaskRunner[Any]:
+def _record(
+    run: PipelineRun, item: ItemId, upstream: list[ItemRecord], round: int, sent_back: tuple[str, ...]
+) -> ItemRecord:
+    """Do an item; in a worker process the run was opened from its spec."""
+    step = run.pipeline.step(item.step)
+    return run.do(step, item.key, upstream, round=round, sent_back=sent_back)
+
+
+@contextmanager
+def _task_runner(execution: ExecutionConfig) -> Iterator[TaskRunner[Any]]:
     """The runner of the configuration. Dask and Ray are optional packages, so they are imported only if asked for."""
-    runner: TaskRunner[Any]
-    if execution.runner == "dask":
-        # Daemonic workers could not have child processes, which `offload` needs. These workers end with us anyway.
-        os.environ.setdefault("DASK_DISTRIBUTED__WORKER__DAEMON", "False")
-        os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "error")
-        from prefect_dask import DaskTaskRunner
+    if execution.runner == "threads":
+        yield ThreadPoolTaskRunner(max_workers=execution.workers)
+        return
+    with opened_workers(execution) as cluster:
+        if execution.runner == "dask":
+            from prefect_dask import DaskTaskRunner
 
-        options = {"n_workers": execution.workers, "threads_per_worker": 1, "dashboard_address": None}
-        runner = DaskTaskRunner(cluster_kwargs=options)
-    elif execution.runner == "ray":
-        from prefect_ray import RayTaskRunner
+            yield DaskTaskRunner(address=cluster.address)
+        else:
+            from prefect_ray import RayTaskRunner
 
-        runner = RayTaskRunner(init_kwargs={"num_cpus": execution.workers, "include_dashboard": False})
-    else:
-        runner = ThreadPoolTaskRunner(max_workers=execution.workers)
-    return runner
+            # It takes the cluster that this process is connected to.
+            yield RayTaskRunner()

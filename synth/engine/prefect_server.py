@@ -5,6 +5,7 @@ process. The environment must be set before Prefect is imported: its home is in 
 user's `PREFECT_*` variables only those count that say where a server is and how to log in.
 """
 
+import asyncio
 import http.client
 import os
 import socket
@@ -43,19 +44,11 @@ PREFECT_SETTINGS = {
 }
 
 SERVER_SETTINGS = {
-    f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false"
-    for name in (
-        "CANCELLATION_CLEANUP",
-        "EVENT_LOGGER",
-        "FOREMAN",
-        "LATE_RUNS",
-        "PAUSE_EXPIRATIONS",
-        "REPOSSESSOR",
-        "SCHEDULER",
-        "TRIGGERS",
-    )
-} | {"PREFECT_SERVER_UI_ENABLED": "false", "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false"}
-"""A server for one run schedules nothing and shows nothing."""
+    "PREFECT_API_DATABASE_MIGRATE_ON_START": "false",
+    "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",
+    "PREFECT_SERVER_UI_ENABLED": "false",
+}
+"""A server for one run has a fresh database, and shows nothing."""
 
 
 def prefect_environment(outputs: Path, base: Mapping[str, str]) -> dict[str, str]:
@@ -95,15 +88,14 @@ def apply_environment(outputs: Path, api_url: str) -> None:
 class ApiServer:
     """The process of a server."""
 
-    def __init__(self, environment: Mapping[str, str], log: Path, port: int | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
         """Start the process. It answers only after `wait`.
 
         Args:
-            environment: The process's environment.
+            environment: The process's environment; its PREFECT_HOME must be an empty folder.
             log: The file for its output; an older one is replaced.
-            port: The port to listen on; a free one by default.
         """
-        self.port = port or _free_port()
+        self.port = _free_port()
         self._log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
@@ -170,20 +162,25 @@ def _free_port() -> int:
         return port
 
 
-def _serve(parent: int, port: int) -> None:
-    die_with_parent(parent)
-    # Only the server's process needs it.
+async def _serve(port: int) -> None:
+    # Only the server's process needs them.
     import uvicorn
+    from prefect.server.api.server import create_app
+    from prefect.server.database import provide_database_interface
+    from sqlalchemy.schema import CreateIndex, CreateTable
 
-    uvicorn.run(
-        "prefect.server.api.server:create_app",
-        factory=True,
-        host="127.0.0.1",
-        port=port,
-        log_level="error",
-        lifespan="on",
-    )
+    # Of the services that record and schedule, none has work here: the manifest is the record.
+    app = create_app(webserver_only=True)
+    database = provide_database_interface()
+    async with (await database.engine()).begin() as connection:
+        # The tables at once; Prefect's own hundreds of migrations take seconds.
+        for table in database.Base.metadata.sorted_tables:
+            await connection.execute(CreateTable(table, if_not_exists=True))
+            for index in table.indexes:
+                await connection.execute(CreateIndex(index, if_not_exists=True))
+    await uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="on")).serve()
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]), int(sys.argv[2]))
+    die_with_parent(int(sys.argv[1]))
+    asyncio.run(_serve(int(sys.argv[2])))

@@ -4,38 +4,38 @@
 once, on the same outputs folder.
 """
 
+import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, TypeVar
 
 from skillweave.base.code import CodeIndex
-from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import ItemRecord, Manifest
 from skillweave.base.store import CACHE, TEMPORARY, Store
-from skillweave.config.sections import Config, Runner
+from skillweave.config.sections import Config
 from skillweave.llm.ask import AuthorChain
 from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.strength import require
+from skillweave.workers import Command, ProcessPool, require_runner, this_command
 from synth.engine.authors import Authors
 from synth.engine.context import Context, RunSetting
-from synth.engine.executor import ItemExecutor, is_interrupted
+from synth.engine.executor import ItemExecutor
 from synth.engine.pipeline import load_pipeline, step_params, visible_to
-from synth.engine.process_pool import ProcessPool
 from synth.engine.results import ItemResults
 from synth.engine.staleness import StalenessCheck
 from synth.engine.step import PipelineStep
 
 R = TypeVar("R")
 
-RUNNER_PACKAGES: dict[Runner, str] = {"dask": "prefect_dask", "ray": "prefect_ray"}
-"""The optional package that a runner needs."""
 OFFLINE_AUTHOR = "synth.offline.author:OfflineAuthor"
 
 
@@ -59,8 +59,16 @@ class RunSpec:
 class PipelineRun:
     """The parts of a run. It lends them to the contexts of its items (`RunServices`)."""
 
-    def __init__(self, spec: RunSpec) -> None:
-        """Open a run. Raises ConfigError if the configuration does not fit the steps, or a plug-in cannot be loaded."""
+    def __init__(self, spec: RunSpec, stop_file: Path | None = None) -> None:
+        """Open a run.
+
+        Args:
+            spec: What it is.
+            stop_file: In a worker of a cluster: the file that says that the run is stopped.
+
+        Raises:
+            ConfigError: The configuration does not fit the steps, or a plug-in cannot be loaded.
+        """
         config = spec.config
         load_plugins(config.plugins)
         everything = load_pipeline(spec.package)
@@ -81,7 +89,12 @@ class PipelineRun:
         )
         self.manifest = Manifest(self.store)
         self.authors = Authors(config, spec.author, spec.outputs)
-        self.executor = ItemExecutor()
+        temporary = spec.outputs / TEMPORARY / str(os.getpid())
+        # A worker of a cluster is a core of its own: it has no pool, but one thread for what would go there.
+        self._thread = ThreadPoolExecutor(1, "offload") if stop_file else None
+        if stop_file is None and config.execution.runner != "threads":
+            stop_file = temporary.with_name(f"stop-{token_hex(8)}")
+        self.executor = ItemExecutor(stop_file)
         self.results = ItemResults(self.store, self.manifest, artifacts, read_only=spec.read_only)
         self._code = CodeIndex(
             sorted({root.partition(".")[0] for root in roots}),
@@ -98,12 +111,12 @@ class PipelineRun:
             fresh=spec.fresh,
             retries_rejected=spec.retries_rejected,
         )
-        self._pool = ProcessPool(config.execution.workers, spec.outputs / TEMPORARY / str(os.getpid()))
+        self._pool = ProcessPool(config.execution.workers, temporary, [step.module for step in self.pipeline.steps])
         self._log_lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[Callable[[RunSpec], "PipelineRun"], tuple[RunSpec]]:
-        """A run that is sent to another process is opened there from its spec."""
-        return open_run, (self.spec,)
+    def __reduce__(self) -> tuple[Callable[..., "PipelineRun"], tuple[RunSpec, Path | None, Command]]:
+        """A run that is sent to a worker of a cluster is opened there from its spec."""
+        return open_run, (self.spec, self.executor.stop_file, this_command())
 
     def do(
         self,
@@ -114,7 +127,7 @@ class PipelineRun:
         round: int = 0,
         sent_back: tuple[str, ...] = (),
     ) -> ItemRecord:
-        """Do an item, and keep its result in the manifest unless it was interrupted.
+        """Do an item. Nothing but its files is written; `keep` puts its record in the manifest.
 
         Args:
             step: The item's step.
@@ -138,10 +151,13 @@ class PipelineRun:
             sent_back=sent_back,
         )
         done_keys = [record.key for record in upstream if record.step == step.name and record.state == "done"]
-        record = self.executor.execute(step, context, done_keys)
-        if is_interrupted(record):
-            return record
-        return self.results.keep(record, self.staleness.fingerprint(step), self.staleness.authors_of(step, key))
+        return self.executor.execute(step, context, done_keys)
+
+    def keep(self, record: ItemRecord) -> ItemRecord:
+        """Keep the result of an item that came to its end: the process that schedules the items alone writes the
+        manifest. Returns the record as it was kept."""
+        step = self.pipeline.step(record.step)
+        return self.results.keep(record, self.staleness.fingerprint(step), self.staleness.authors_of(step, record.key))
 
     def check(self, steps: Sequence[PipelineStep[Any]]) -> None:
         """Check what steps need, without asking anybody or writing anything.
@@ -151,7 +167,7 @@ class PipelineRun:
                 offline author, the runner is not installed, or this machine confines generated code less than the
                 configuration asks for.
         """
-        require_runner(self.spec.config.execution.runner)
+        require_runner(self.spec.config.execution)
         for step in steps:
             for question in step.questions:
                 self.authors.line(step.name, question.role)
@@ -159,6 +175,12 @@ class PipelineRun:
             roles = {question.role for question in steps[0].questions}
             self.authors.check_seeds(steps[0].name, roles, self.setting.seeds)
         require(self.setting.sandbox.minimum)
+
+    def warm_up(self, steps: Sequence[PipelineStep[Any]]) -> None:
+        """Do what items of these steps will need in any case, while there is nothing else to do."""
+        self._pool.warm_up()
+        for step in steps:
+            self.staleness.fingerprint(step)
 
     def close(self) -> None:
         """End the processes and close the connections."""
@@ -174,7 +196,9 @@ class PipelineRun:
         return self.authors.line(step, role)
 
     def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
-        """Run a function in the process pool."""
+        """Run a function in the process pool; in a worker of a cluster, in a thread."""
+        if self._thread is not None:
+            return asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
         return self._pool.call(function, *arguments)
 
     def log(self, step: str, key: str, message: str) -> None:
@@ -185,16 +209,9 @@ class PipelineRun:
 
 
 @cache
-def open_run(spec: RunSpec) -> PipelineRun:
-    """The run of a spec in this process. A worker process opens it once, for all items that it is given."""
-    return PipelineRun(spec)
-
-
-def require_runner(runner: Runner) -> None:
-    """Raise ConfigError if the package of a runner is not installed. Nothing is imported."""
-    package = RUNNER_PACKAGES.get(runner)
-    if package is not None and find_spec(package) is None:
-        raise ConfigError(
-            f"runner {runner!r} needs a package that is not installed; "
-            f"install it with: pip install 'skillweave[{runner}]', or use --runner threads"
-        )
+def open_run(spec: RunSpec, stop_file: Path, command: Command) -> PipelineRun:
+    """The run of a spec in a worker of a cluster, which opens it once for all items that it is given. The worker has
+    its part of the endpoints' limits; the budget is one account in the outputs folder."""
+    command.enter()
+    llm = spec.config.llm.shared_by(spec.config.execution.workers)
+    return PipelineRun(replace(spec, config=spec.config.model_copy(update={"llm": llm})), stop_file)

@@ -11,11 +11,11 @@ from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from skillweave.base.command import process_pool
 from skillweave.base.errors import ArtifactError, SkillweaveError
 from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.schema.reports import Diversity, DuplicateCounts
 from skillweave.schema.task import Task
+from skillweave.workers import local_processes
 from skillweave.world.dataset import QUERIES, Dataset
 from synth.reports.card import CARD, card_of
 from synth.reports.diversity import diversity_of
@@ -82,7 +82,7 @@ def run_jobs(jobs: Sequence[ProofJob], workers: int) -> Iterator[tuple[ProofJob,
     if workers == 1 or len(jobs) < 2:
         yield from ((job, _do(job)) for job in jobs)
         return
-    with process_pool(min(workers, len(jobs))) as pool:
+    with local_processes(min(workers, len(jobs))) as pool:
         yield from zip(jobs, pool.map(_do, jobs), strict=True)
 
 

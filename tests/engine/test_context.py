@@ -33,11 +33,11 @@ def do(run: PipelineRun, name: str, key: str, upstream: list[ItemRecord], work: 
     async def instead(ctx: Ctx, key: str) -> None:
         work(ctx)
 
-    return run.do(replace(run.pipeline.step(name), run=instead), key, upstream)
+    return run.keep(run.do(replace(run.pipeline.step(name), run=instead), key, upstream))
 
 
 def words(run: PipelineRun) -> ItemRecord:
-    return run.do(run.pipeline.step("s01"), "all", [])
+    return run.keep(run.do(run.pipeline.step("s01"), "all", []))
 
 
 NOT_DECLARED = text("other/{key}.md")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillweave.plugins import load_plugins, loaded_plugins
-from synth.engine.process_pool import ProcessPool
+from skillweave.workers import ProcessPool
 from tests.engine.conftest import Toy
 
 ROOT = Path(__file__).parents[2]

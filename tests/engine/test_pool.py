@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from synth.engine.process_pool import ProcessPool
+from skillweave.workers import ProcessPool
 
 
 def die_once(marker: str) -> int:

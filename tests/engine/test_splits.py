@@ -21,12 +21,12 @@ def reason(folder: Path, splits: SplitsConfig, made: ItemRecord) -> str:
 
 def test_who_reads_the_splits_is_done_again_when_they_change(tmp_path: Path) -> None:
     run = opened(tmp_path, SplitsConfig())
-    made = run.do(run.pipeline.step("s01"), "all", [])
+    made = run.keep(run.do(run.pipeline.step("s01"), "all", []))
 
     async def instead(ctx: Ctx, key: str) -> None:
         assert ctx.splits == SplitsConfig()
 
-    record = run.do(replace(run.pipeline.step("s02"), run=instead), "alpha", [made])
+    record = run.keep(run.do(replace(run.pipeline.step("s02"), run=instead), "alpha", [made]))
     assert (record.state, list(record.reads)) == ("done", ["splits"])
     assert reason(tmp_path, SplitsConfig(), made) == "up to date"
     assert reason(tmp_path, SplitsConfig(holdout_domains=["Hotel"]), made) == "input splits changed"
@@ -34,6 +34,6 @@ def test_who_reads_the_splits_is_done_again_when_they_change(tmp_path: Path) -> 
 
 def test_who_does_not_is_not(tmp_path: Path) -> None:
     run = opened(tmp_path, SplitsConfig())
-    made = run.do(run.pipeline.step("s01"), "all", [])
-    run.do(run.pipeline.step("s02"), "alpha", [made])
+    made = run.keep(run.do(run.pipeline.step("s01"), "all", []))
+    run.keep(run.do(run.pipeline.step("s02"), "alpha", [made]))
     assert reason(tmp_path, SplitsConfig(test=0.5), made) == "up to date"

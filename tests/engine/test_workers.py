@@ -11,14 +11,14 @@ import pytest
 
 PROGRAM = """
 import os, time
-from skillweave.base.command import process_pool
+from skillweave.workers import local_processes
 
 def works(number):
     os.write(1, b"%d\\n" % os.getpid())
     time.sleep(60)
 
 if __name__ == "__main__":
-    with process_pool(2) as pool:
+    with local_processes(2) as pool:
         list(pool.map(works, range(2)))
 """
 
