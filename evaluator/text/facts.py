@@ -273,14 +273,23 @@ def tells_fact(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()
         now: The session's clock; empty: unknown.
         earlier: What was said before; it may give the day of a time.
     """
-    if states_value(text, fact.value, type=None, unit=_unit(fact), now=now, earlier=earlier, loosely=True):
-        return True
-    if not isinstance(fact.value, str):
+    if not isinstance(fact.value, str | int | float):
         return False
-    _, colon, described = fact.text.partition(": ")
-    if colon and states_value(text, described.strip(" ."), type="string"):
+    # Only a time of day may have its day from what was said before.
+    before = tuple(earlier) if isinstance(fact.value, str) and ":" in fact.value else ()
+    return _tells(fact.value, _unit(fact), fact.text, text, now, before)
+
+
+@lru_cache(maxsize=CACHED_TEXTS, typed=True)
+def _tells(value: str | float, unit: str | None, described: str, text: str, now: str, earlier: tuple[str, ...]) -> bool:
+    if states_value(text, value, type=None, unit=unit, now=now, earlier=earlier, loosely=True):
         return True
-    telling = [word for word in words_of(fact.value) if len(word) >= SHORTEST_TELLING_WORD]
+    if not isinstance(value, str):
+        return False
+    _, colon, words = described.partition(": ")
+    if colon and states_value(text, words.strip(" ."), type="string"):
+        return True
+    telling = [word for word in words_of(value) if len(word) >= SHORTEST_TELLING_WORD]
     return len(telling) > 1 and {*telling} <= {*words_of(text)}
 
 
@@ -315,15 +324,23 @@ def user_turns_of(task: Task, messages: Sequence[Message], recorded: Iterable[Us
     A user's record is kept, but which facts a message tells is found in its text: a record is not trusted there.
     Without a record nobody knows whether the user agreed.
     """
+    facts = task.scenario.facts
+    return [
+        turn.model_copy(
+            update={"tells": [fact.id for fact in facts if is_told(fact, messages, turn.message, task.now)]}
+        )
+        for turn in heard_turns(messages, recorded)
+    ]
+
+
+def heard_turns(messages: Sequence[Message], recorded: Iterable[UserTurn] | None) -> list[UserTurn]:
+    """The record of each message of the user, in order; an empty one where there is none."""
     known: Mapping[int, UserTurn] = {turn.message: turn for turn in recorded or ()}
-    found, earlier = [], list[str]()
-    for place, message in enumerate(messages):
-        if message.role == "user":
-            told = [
-                fact.id for fact in task.scenario.facts if tells_fact(fact, message.content or "", task.now, earlier)
-            ]
-            turn = known.get(place) or UserTurn(message=place)
-            found.append(turn.model_copy(update={"tells": told}))
-        if message.role in ("user", "assistant") and message.content:
-            earlier.append(message.content)
-    return found
+    places = [place for place, message in enumerate(messages) if message.role == "user"]
+    return [known.get(place) or UserTurn(message=place) for place in places]
+
+
+def is_told(fact: Fact, messages: Sequence[Message], place: int, now: str) -> bool:
+    """Whether a message tells a fact; what was said before it may give the day of a time."""
+    earlier = [one.content for one in messages[:place] if one.role in ("user", "assistant") and one.content]
+    return tells_fact(fact, messages[place].content or "", now, earlier)

@@ -96,7 +96,7 @@ class PipelineRun:
             stop_file = temporary.with_name(f"stop-{token_hex(8)}")
         self.executor = ItemExecutor(stop_file)
         self.results = ItemResults(self.store, self.manifest, artifacts, read_only=spec.read_only)
-        self._code = CodeIndex(
+        self.code = CodeIndex(
             sorted({root.partition(".")[0] for root in roots}),
             spec.outputs / CACHE / "code.json",
         )
@@ -106,7 +106,7 @@ class PipelineRun:
             self.setting,
             self.manifest,
             self.authors,
-            self._code,
+            self.code,
             self.results.is_intact,
             fresh=spec.fresh,
             retries_rejected=spec.retries_rejected,
@@ -189,7 +189,7 @@ class PipelineRun:
             # A connection that does not close in time must not hide what ended the run.
             self.authors.close()
         if not self.spec.read_only:
-            self._code.save()
+            self.code.save()
 
     def line(self, step: str, role: str) -> AuthorChain | None:
         """The authors of a role in a step, in the order in which they are asked; None if the role has none."""

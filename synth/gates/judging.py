@@ -59,7 +59,10 @@ class CombinationJudge:
         """The combination with its criteria and its gates' figures. Raises Rejected if a gate rejects it."""
         template = self._templates[combination.template]
         is_first = template.id not in self._passed_templates
-        task = validate_combination(self._world, combination, template, self._stated, self._bounds, is_first=is_first)
+        with self._world.sharing():
+            task = validate_combination(
+                self._world, combination, template, self._stated, self._bounds, is_first=is_first
+            )
         self._passed_templates.add(template.id)
         return task
 
