@@ -5,7 +5,6 @@ once, on the same outputs folder.
 """
 
 import asyncio
-import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 from skillweave.base.code import CodeIndex
 from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import ItemRecord, Manifest
-from skillweave.base.store import CACHE, TEMPORARY, Store
+from skillweave.base.store import CACHE, TEMPORARY, Store, process_name
 from skillweave.config.sections import Config
 from skillweave.llm.ask import AuthorChain
 from skillweave.plugins import load_plugins, loaded_plugins
@@ -89,7 +88,7 @@ class PipelineRun:
         )
         self.manifest = Manifest(self.store)
         self.authors = Authors(config, spec.author, spec.outputs)
-        temporary = spec.outputs / TEMPORARY / str(os.getpid())
+        temporary = spec.outputs / TEMPORARY / process_name()
         # A worker of a cluster is a core of its own: it has no pool, but one thread for what would go there.
         self._thread = ThreadPoolExecutor(1, "offload") if stop_file else None
         if stop_file is None and config.execution.runner != "threads":
