@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-long test-browser test-vllm check format lock bench clean
+.PHONY: run test test-long test-browser test-vllm check format lock bench bench-compare clean
 
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
@@ -42,8 +42,13 @@ lock:
 	for name in requirements requirements-dev; do uv pip compile --quiet --universal --generate-hashes --no-header \
 	  --no-emit-index-url --no-strip-extras --python-version 3.11 $$name.in -o $$name.lock || exit 1; done
 
+# All that is measured; takes long. `make bench ONLY="--only scores"` measures a group.
 bench: .venv/ready
-	@for file in bench/[!_]*.py; do $(BIN)/python -m bench.$$(basename $$file .py) || exit 1; done
+	$(BIN)/python -m bench run $(ONLY)
+
+# A minute or two: is anything slower than in bench/baseline.json?
+bench-compare: .venv/ready
+	$(BIN)/python -m bench compare
 
 clean:
 	rm -rf .venv .venv-vllm .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

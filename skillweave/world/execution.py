@@ -4,6 +4,7 @@ A call succeeds as a whole or changes nothing. If the contract has a defect, the
 execution reports the defect separately.
 """
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from skillweave.world.arguments import BoundValue, bind
 from skillweave.world.canonical import IdCounter
 from skillweave.world.interpreter import CallOutcome, CompiledTool, DefectError, run
 from skillweave.world.state import State
+from skillweave.world.states import Change, key_of
 
 _DEFECT = ToolError(code="world_defect", message="The system could not carry this out; nothing was changed.")
 _OTHER_PERSON = ToolError(code="already_authenticated", message="Another person is signed in already.")
@@ -60,22 +62,28 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
     bindings["caller"], bindings["person"], bindings["now"] = account, context.caller, context.now
     minted, counter = context.counter.mint(compiled.prefixes)
     bindings.update(zip(compiled.new, minted, strict=True))
-    try:
-        outcome, caller = _attempt(state, compiled, role, bindings, context.caller)
-    except DefectError as defect:
-        return CallExecution(failed(call, _DEFECT), context, f"{call.tool}: {defect}")
-    if outcome.error is not None:
-        return CallExecution(failed(call, outcome.error, outcome.verdicts), context)
-    result = CallResult.model_construct(
-        call=call,
-        ok=True,
-        value=outcome.value,
-        error=None,
-        verdicts=outcome.verdicts,
-        minted=minted,
-        changed=outcome.changed,
-    )
-    return CallExecution(result, CallContext(caller, context.now, counter))
+
+    def carry_out(connection: sqlite3.Connection) -> tuple[CallExecution, Change | None]:
+        try:
+            outcome, caller = _attempt(state, connection, compiled, role, bindings, context.caller)
+        except DefectError as defect:
+            return CallExecution(failed(call, _DEFECT), context, f"{call.tool}: {defect}"), None
+        if outcome.error is not None:
+            return CallExecution(failed(call, outcome.error, outcome.verdicts), context), None
+        result = CallResult.model_construct(
+            call=call,
+            ok=True,
+            value=outcome.value,
+            error=None,
+            verdicts=outcome.verdicts,
+            minted=minted,
+            changed=outcome.changed,
+        )
+        change = Change(compiled.effects, bindings) if compiled.effects else None
+        return CallExecution(result, CallContext(caller, context.now, counter)), change
+
+    key = call.tool, context, *call.arguments, key_of(call.arguments)
+    return state.step(key, carry_out, writes=bool(compiled.effects))
 
 
 def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -> CallResult:
@@ -92,24 +100,20 @@ def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -
 
 
 def _attempt(
-    state: State, compiled: CompiledTool, role: DomainRole, bindings: Mapping[str, BoundValue], caller: str | None
+    state: State,
+    connection: sqlite3.Connection,
+    compiled: CompiledTool,
+    role: DomainRole,
+    bindings: Mapping[str, BoundValue],
+    caller: str | None,
 ) -> tuple[CallOutcome, str | None]:
-    """Run the tool, and undo its changes on an error or a defect. Returns the outcome and who is signed in now."""
-    state.begin(writes=bool(compiled.effects))
-    is_done = False
-    try:
-        outcome = run(state.connection, compiled, bindings)
-        if outcome.error is None and compiled.tool.kind == "auth":
-            person = _signed_in(state, role, outcome.value)
-            if caller not in (None, person):
-                outcome.error = _OTHER_PERSON
-            caller = person
-        is_done = outcome.error is None
-    finally:
-        if is_done:
-            state.keep(compiled.effects, bindings)
-        else:
-            state.drop()
+    """Run the tool. Returns the outcome and who is signed in now."""
+    outcome = run(connection, compiled, bindings)
+    if outcome.error is None and compiled.tool.kind == "auth":
+        person = _signed_in(state, role, outcome.value)
+        if caller not in (None, person):
+            outcome.error = _OTHER_PERSON
+        caller = person
     return outcome, caller
 
 

@@ -1,8 +1,7 @@
 """The shared part of all sessions of a world: the blueprint, compiled once, and a pool of database copies in memory.
 
-Sessions read the prepared world and never change it. A copy has one borrower at a time, who works inside one
-transaction. The pool takes a copy back by a rollback: prepared statements stay warm, and opening a session takes
-microseconds.
+Sessions read the prepared world and never change its rows. A copy has one borrower at a time, and stays inside one
+transaction: prepared statements stay warm, and it goes from state to state by savepoints.
 """
 
 import math
@@ -24,6 +23,7 @@ from skillweave.world.database import create_views
 from skillweave.world.diff import RowReader, log_touched, reader_of, snapshot
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.sql import authorize
+from skillweave.world.states import StateFollower, StateNode, StateTree
 from skillweave.world.tools import ToolDefinition, session_tools, tool_definitions
 
 MAX_STEPS = 20_000_000
@@ -77,6 +77,7 @@ class PreparedWorld:
         self.content = _content(state, blueprint)
         """The content of the database file."""
         self.pool = DatabasePool(self.content, blueprint, most_steps)
+        self.states = StateTree()
 
     @cached_property
     def people(self) -> Entity:
@@ -175,7 +176,7 @@ class StepMeter:
         return self.spent > self._most
 
 
-class DatabaseCopy:
+class DatabaseCopy(StateFollower):
     """One copy of a database. Its statements can use only its own tables and allowed functions, within limits."""
 
     def __init__(self, content: bytes, blueprint: Blueprint, meter: StepMeter) -> None:
@@ -186,14 +187,12 @@ class DatabaseCopy:
             blueprint: Its contract.
             meter: The meter of all copies, which counts the steps of this copy too.
         """
-        self.connection = database.connect()
+        super().__init__(database.connect(), blueprint)
         self.connection.deserialize(content)
         log_touched(self.connection, blueprint)
         create_views(self.connection, blueprint)
         for limit, value in LIMITS.items():
             self.connection.setlimit(limit, value)
-        self.steps = 0
-        """Steps of the present call; the session sets it to zero before each call."""
         self._meter = meter
         self.connection.set_progress_handler(self._has_run_out, _STRIDE)
         tables, views = blueprint.tables, [view.entity.table for view in blueprint.views]
@@ -223,24 +222,21 @@ class DatabasePool:
         self._lock = threading.Lock()
 
     def lend(self) -> DatabaseCopy:
-        """A copy of the database in a new transaction. The borrower gives it back with `take_back`."""
+        """A copy of the database in any state. The borrower gives it back with `take_back`."""
         with self._lock:
             copy = self._idle.pop() if self._idle else None
-        copy = copy or DatabaseCopy(self._content, self._blueprint, self.meter)
-        copy.connection.execute("BEGIN")
-        return copy
+        return copy or DatabaseCopy(self._content, self._blueprint, self.meter)
 
     def take_back(self, copy: DatabaseCopy) -> None:
-        """Take a copy back, and roll back its changes."""
-        if copy.connection.in_transaction:
-            copy.connection.execute("ROLLBACK")
+        """Take a copy back, with the changes that its borrower made."""
         with self._lock:
             self._idle.append(copy)
 
     @contextmanager
     def lent(self) -> Iterator[DatabaseCopy]:
-        """A copy for the length of a `with` block."""
+        """A copy with the original rows, for the length of a `with` block."""
         copy = self.lend()
+        copy.go_to(StateNode())
         try:
             yield copy
         finally:

@@ -17,7 +17,7 @@ from skillweave.world.database import digest
 from skillweave.world.execution import CallContext, execute_call, failed
 from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
-from skillweave.world.prepared import DatabaseCopy, PreparedWorld
+from skillweave.world.prepared import PreparedWorld
 from skillweave.world.state import State
 from skillweave.world.tools import ToolDefinition, name_of
 
@@ -97,7 +97,6 @@ class ContractSession:
     def __init__(
         self,
         world: PreparedWorld,
-        copy: DatabaseCopy,
         *,
         caller: str | None,
         now: str,
@@ -105,11 +104,10 @@ class ContractSession:
         hidden: frozenset[str] = frozenset(),
         noise: ToolNoise | None = None,
     ) -> None:
-        """Open a session on a lent copy of the world's database.
+        """Open a session.
 
         Args:
             world: The contract and the original rows.
-            copy: The copy that the session works on; closing the session gives it back.
             caller: Key of the person who is signed in; None if nobody is.
             now: The clock, `YYYY-MM-DD HH:MM:SS`.
             patch: Row changes to make before the session begins.
@@ -130,7 +128,7 @@ class ContractSession:
         self._noise = noise
         self._hidden = hidden if caller is None else hidden | world.sign_ins
         self._marks: list[_Mark] = []
-        self._state = State(world, copy, patch)
+        self._state = State(world, patch)
         fault = self._fault_at_start()
         if fault:
             self.close()

@@ -1,12 +1,12 @@
 """The rows of one session, with marks to return to and the difference from the start.
 
-The state keeps a journal of every change. When SQLite interrupts a runaway write, it rolls back the whole transaction;
-the state then repeats the changes in the journal.
+A session stands at a node of its world's tree of states. It borrows a copy of the database only for what nobody has
+found out in that state before.
 """
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.contract import RowChange
@@ -16,155 +16,155 @@ from skillweave.world.arguments import BoundValue
 from skillweave.world.canonical import IdCounter, counter_of
 from skillweave.world.interpreter import changed_by
 from skillweave.world.prepared import DatabaseCopy, PreparedWorld
-from skillweave.world.sql import LOG_TABLE
+from skillweave.world.states import Change, StateNode, question_key
 
 Answer = TypeVar("Answer")
-
-
-class _JournalEntry(NamedTuple):
-    """Statements of a kept unit of work, with their bindings."""
-
-    statements: Sequence[str]
-    bindings: Mapping[str, BoundValue]
+Work = Callable[[sqlite3.Connection], tuple[Answer, Change | None]]
+"""What is done with the present rows: it gives an answer, and the change that it has made."""
 
 
 class State:
-    """A copy of a world's rows, patched, in one transaction."""
+    """A copy of a world's rows, patched."""
 
-    def __init__(self, world: PreparedWorld, copy: DatabaseCopy, patch: Sequence[RowChange]) -> None:
-        """Take over a copy and apply a patch to it.
+    def __init__(self, world: PreparedWorld, patch: Sequence[RowChange]) -> None:
+        """Begin with the world's rows, and apply a patch to them.
 
         Args:
             world: The contract and the original rows.
-            copy: The copy to work on.
             patch: Row changes that belong to the start, not to the difference.
 
         Raises:
-            WorldError: The patch does not fit the world. The state gives the copy back.
+            WorldError: The patch does not fit the world.
         """
         self.world = world
-        self._copy: DatabaseCopy | None = copy
-        self._patch = patch
-        self._patched: dict[tuple[str, str], Row | None] = {}
-        self._journal: list[_JournalEntry] = []
-        self._marks: list[int] = []
-        """For each mark, the length of the journal when it was set."""
-        self._writes = False
-        """Whether the present unit of work may write, and so has its own savepoint."""
+        self._copy: DatabaseCopy | None = None
+        self._is_closed = False
+        self._node = world.states.root
+        self._marks: list[StateNode] = []
         if patch:
-            self._apply_patch()
+            self._apply_patch(patch)
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection that holds the rows. Raises WorldError after `close`."""
-        return self._open_copy.connection
+        """A connection that holds the present rows. Raises WorldError after `close`."""
+        return self._follow().connection
 
-    @property
-    def _open_copy(self) -> DatabaseCopy:
-        if self._copy is None:
+    def _follow(self) -> DatabaseCopy:
+        if self._is_closed:
             raise WorldError(f"this session of {self.world.blueprint.server!r} is closed; open another")
+        if self._copy is None:
+            self._copy = self.world.pool.lend()
+        self._copy.go_to(self._node)
+        self._copy.steps = 0
         return self._copy
 
     def close(self) -> None:
         """Give the copy back."""
-        copy, self._copy = self._copy, None
+        copy, self._copy, self._is_closed = self._copy, None, True
         if copy is not None:
             self.world.pool.take_back(copy)
 
+    def _recall(self, key: Hashable, find: Callable[[], Answer], cells: Callable[[Answer], int]) -> Answer:
+        """What was found out in this state before; else it is found out now.
+
+        Args:
+            cells: About how many values an answer consists of.
+        """
+        known = self._node.found
+        if key not in known or self._is_closed:
+            answer = find()
+            self.world.states.remember(cells(answer))
+            known[key] = answer
+        remembered: Answer = known[key]
+        return remembered
+
     def counter(self) -> IdCounter:
         """The id counter past every key in these rows."""
-        counter = self.world.counter
-        if any(row is None and counter.is_held_by(key) for (_, key), row in self._patched.items()):
+        counter, patched = self.world.counter, self._node.patched
+        if any(row is None and counter.is_held_by(key) for (_, key), row in patched.items()):
             return counter_of(self.connection, self.world.blueprint)
-        return counter.behind(key for (_, key), row in self._patched.items() if row is not None)
+        return counter.behind(key for (_, key), row in patched.items() if row is not None)
 
-    def begin(self, *, writes: bool = True) -> None:
-        """Start a unit of work, which `keep` or `drop` ends. It resets the count of SQLite's steps.
-
-        Args:
-            writes: Whether it may change rows; only then does it need a savepoint.
-        """
-        self._open_copy.steps = 0
-        self._writes = writes
-        if writes:
-            self.connection.execute("SAVEPOINT call")
-
-    def keep(self, statements: Sequence[str] = (), bindings: Mapping[str, BoundValue] | None = None) -> None:
-        """Keep the changes since `begin`.
+    def step(self, key: Hashable, work: Work[Answer], *, writes: bool = True) -> Answer:
+        """Carry out a unit of work. If it was done in this state before, its outcome and its changes are known.
 
         Args:
-            statements: The statements that changed rows, in order.
-            bindings: Their bindings.
+            key: The same for the same work.
+            work: Gives an answer, and the change that it has made; None: it is to leave no trace.
+            writes: Whether it may change rows.
         """
-        if self._writes:
-            self.connection.execute("RELEASE call")
-        if statements:
-            self._journal.append(_JournalEntry(statements, bindings or {}))
+        steps = self._node.steps
+        if key not in steps or self._is_closed:
+            answer, reached = self._carry_out(work) if writes else (work(self.connection)[0], self._node)
+            self.world.states.remember(STEP_CELLS)
+            steps[key] = answer, reached
+        answer, self._node = steps[key]
+        return answer
 
-    def drop(self) -> None:
-        """Undo the changes since `begin`."""
-        if not self.connection.in_transaction:
-            self._remake()
-        elif self._writes:
-            self.connection.execute("ROLLBACK TO call")
-            self.connection.execute("RELEASE call")
+    def _carry_out(self, work: Work[Answer]) -> tuple[Answer, StateNode]:
+        copy = self._follow()
+        copy.save({mark.depth for mark in self._marks})
+        change = None
+        try:
+            answer, change = work(copy.connection)
+        finally:
+            if change is None:
+                copy.undo()
+        if change is None:
+            return answer, self._node
+        reached = self.world.states.after(self._node, change)
+        copy.arrive(reached)
+        return answer, reached
 
     def query(self, sql: str, bindings: Mapping[str, BoundValue]) -> list[Row]:
         """The rows of a SELECT. Raises WorldError for another statement, sqlite3.Error if it fails."""
+        return [*self._recall(question_key(sql, bindings), lambda: self._read(sql, bindings), _cells)]
 
-        def read() -> list[Row]:
-            before = self.connection.total_changes
-            cursor = self.connection.execute(sql, bindings)
-            if cursor.description is None or self.connection.total_changes > before:
-                raise WorldError(f"a session's query must be a SELECT, not {sql!r}")
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-        return self._as_unit(read, (), bindings)
+    def _read(self, sql: str, bindings: Mapping[str, BoundValue]) -> list[Row]:
+        connection = self.connection
+        before = connection.total_changes
+        cursor = connection.execute(sql, bindings)
+        if cursor.description is None or connection.total_changes > before:
+            connection.execute("ROLLBACK")
+            raise WorldError(f"a session's query must be a SELECT, not {sql!r}")
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def execute(self, sql: str, bindings: Mapping[str, BoundValue]) -> int:
         """Run a statement that writes, and count the changed rows. An sqlite3.Error leaves the rows unchanged."""
-        return self._as_unit(lambda: changed_by(self.connection, sql, bindings), (sql,), bindings)
 
-    def _as_unit(
-        self, run: Callable[[], Answer], statements: Sequence[str], bindings: Mapping[str, BoundValue]
-    ) -> Answer:
-        self.begin()
-        try:
-            answer = run()
-        except BaseException:
-            self.drop()
-            raise
-        self.keep(statements, bindings)
-        return answer
+        def work(connection: sqlite3.Connection) -> tuple[int, Change]:
+            return changed_by(connection, sql, bindings), Change((sql,), bindings)
+
+        return self.step(question_key(sql, bindings), work)
 
     def mark(self) -> int:
         """Set a mark, and return its number, counted from 0."""
-        self.connection.execute(f"SAVEPOINT mark_{len(self._marks)}")
-        self._marks.append(len(self._journal))
+        self._marks.append(self._node)
         return len(self._marks) - 1
 
     def undo(self, mark: int) -> None:
         """Return to a mark. The mark stays; marks set after it are gone. Raises WorldError if there is no such mark."""
         self._check(mark)
-        self.connection.execute(f"ROLLBACK TO mark_{mark}")
-        del self._journal[self._marks[mark] :]
+        self._node = self._marks[mark]
         del self._marks[mark + 1 :]
 
     def forget(self, mark: int) -> None:
         """Remove a mark and those set after it; the rows stay. Raises WorldError if there is no such mark."""
         self._check(mark)
-        self.connection.execute(f"RELEASE mark_{mark}")
         del self._marks[mark:]
 
     def rows(self, table: str) -> list[Row]:
         """All rows of a table, sorted by key. Raises WorldError if there is no such table."""
-        return database.rows(self.connection, self.world.entity(table))
+        entity = self.world.entity(table)
+        return [*self._recall(("rows", table), lambda: database.rows(self.connection, entity), _cells)]
 
     def has(self, table: str, key: str) -> bool:
         """Whether a table has a row with that key. Raises KeyError if there is no such table."""
-        return diff.read_row(self.connection, self.world.reader(table), key) is not None
-
+        reader = self.world.reader(table)
+        return self._recall(
+            ("has", table, key), lambda: diff.read_row(self.connection, reader, key) is not None, _one_cell
+        )
     def account(self, column: str, person: str) -> str | None:
         """A person's key in a domain.
 
@@ -178,7 +178,8 @@ class State:
         people = self.world.people
         if column == people.key:
             return person
-        return self._cell(f"SELECT {column} FROM {people.table} WHERE {people.key} = ?", person)
+        query = f"SELECT {column} FROM {people.table} WHERE {people.key} = ?"
+        return self._recall((query, person), lambda: self._cell(query, person), _one_cell)
 
     def person(self, column: str, account: str) -> str | None:
         """The person who has a key in a domain.
@@ -201,11 +202,15 @@ class State:
 
     def diff(self) -> list[RowChange]:
         """Row changes since the start, without the patch, sorted by table and key."""
+        return [*self._recall("diff", self._changes, _change_cells)]
+
+    def _changes(self) -> list[RowChange]:
+        connection, patched = self.connection, self._node.patched
         changes = []
-        for table, key in diff.touched(self.connection):
+        for table, key in diff.touched(connection):
             reader = self.world.reader(table)
-            before = self._patched[table, key] if (table, key) in self._patched else self.world.original(table, key)
-            change = diff.change_between(reader, key, before, diff.read_row(self.connection, reader, key))
+            before = patched[table, key] if (table, key) in patched else self.world.original(table, key)
+            change = diff.change_between(reader, key, before, diff.read_row(connection, reader, key))
             if change is not None:
                 changes.append(change)
         return changes
@@ -214,27 +219,32 @@ class State:
         if not 0 <= mark < len(self._marks):
             raise WorldError(f"no mark {mark!r} in this session; there are {len(self._marks)}, counted from 0")
 
-    def _apply_patch(self) -> None:
+    def _apply_patch(self, patch: Sequence[RowChange]) -> None:
+        """Start from the patched rows. They become part of the tree only if the patch fits."""
+        states, change = self.world.states, Change(patch=patch)
+        known = states.root.next.get(change.key)
+        self._node = known or StateNode(states.root, change)
+        if known:
+            return
         try:
-            diff.apply(self.connection, self.world.blueprint, self._patch)
+            self._follow()
         except (sqlite3.Error, WorldError) as error:
             self.close()
             raise WorldError(f"the patch does not fit the world {self.world.blueprint.server!r}: {error}") from error
-        for table, key in diff.touched(self.connection):
-            self._patched[table, key] = diff.read_row(self.connection, self.world.reader(table), key)
-        self.connection.execute(f"DELETE FROM {LOG_TABLE}")
+        states.add(self._node, change)
 
-    def _remake(self) -> None:
-        """Begin a new transaction, and repeat the journal with the marks at their places."""
-        self.connection.execute("BEGIN")
-        self._open_copy.steps = 0
-        if self._patch:
-            self._apply_patch()
-        for place in range(len(self._journal) + 1):
-            for mark, length in enumerate(self._marks):
-                if length == place:
-                    self.connection.execute(f"SAVEPOINT mark_{mark}")
-            if place < len(self._journal):
-                self._open_copy.steps = 0
-                for statement in self._journal[place].statements:
-                    changed_by(self.connection, statement, self._journal[place].bindings)
+
+STEP_CELLS = 64
+"""Values of the outcome of a unit of work, about."""
+
+
+def _cells(rows: Sequence[Row]) -> int:
+    return 4 + len(rows) * len(rows[0]) if rows else 4
+
+
+def _one_cell(_: object) -> int:
+    return 4
+
+
+def _change_cells(changes: Sequence[RowChange]) -> int:
+    return 4 + 32 * len(changes)

@@ -71,8 +71,7 @@ class World(PreparedWorld):
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
         noise = ToolNoise(task.noise) if task is not None and task.noise is not None else None
         clock = self.now if now is None else now
-        copy = self.pool.lend()
-        return ContractSession(self, copy, caller=caller, now=clock, patch=patch, hidden=hidden, noise=noise)
+        return ContractSession(self, caller=caller, now=clock, patch=patch, hidden=hidden, noise=noise)
 
     def close(self) -> None:
         """Close the database copies that no session holds."""

@@ -17,7 +17,7 @@ from synth.offline import task_answers as fusion
 from synth.offline import task_answers as tasks
 from synth.offline import world_answers as worlds
 from synth.offline.coding import server
-from synth.offline.services import Answer, OfflineQuestion, catalogue, services_for
+from synth.offline.services import Answer, OfflineQuestion, services_by_domain, services_for
 
 ANSWERS: dict[str, Answer] = {
     "domains.expand": worlds.expand,
@@ -73,10 +73,10 @@ class OfflineAuthor:
         """
         modules = sorted({ANSWERS[question].__module__ for question in questions if question in ANSWERS})
         code = [self._code.closure(module) for module in modules]
-        services = {setting.domain: name for name, item in catalogue().items() for setting in item.header.settings}
         texts = _digests("catalogue")
-        if key in services:
-            used = {services[key]: texts[services[key]]}
+        service = services_by_domain().get(key)
+        if service:
+            used = {service.header.service: texts[service.header.service]}
         else:
             used = {**texts, **{f"bridges/{name}": digest for name, digest in _digests("bridges").items()}}
         return digest_json([code, dict(used), dict(_digests("phrases"))])  # type: ignore[list-item]

@@ -1,18 +1,22 @@
-"""The catalogue of services: a setting and its knobs render a YAML file into one domain's answers.
+"""The catalogue of services: a company and its knobs render a YAML file into one domain's answers.
 
 A file holds two YAML documents. The first says what varies (`ServiceHeader`). The second is a Jinja template of YAML:
 the blueprint's own format, plus `talk` (how people speak of it) and `goals` (what they want from it). The run's
-seed and the domain's name alone choose the service, setting and knobs of a domain, so that every question of a domain
-gets its answer from the same variant. An answer depends on the question's name, variables and key, and on the seed.
+seed and the domain's name alone choose the company and knobs of a domain, so that every question of a domain gets its
+answer from the same variant. An answer depends on the question's name, variables and key, and on the seed.
+
+Each setting has a first company and others. The first keeps what its setting fixes: the first value of each figure, all
+rules, and the rows as they stand in the file. The others draw all of these: figures, optional modules, rules that they do
+without, names of places and people, prices, and what is on their lists.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import product
+from itertools import product, zip_longest
 from random import Random
 from typing import Any, TypeVar
 
@@ -25,6 +29,7 @@ from skillweave.schema.combination import Goal
 from skillweave.schema.contract import Event, Invariant, Tool
 from skillweave.schema.entity import Domain, Entity
 from skillweave.schema.record import Name, Record, table_of
+from synth.offline.companies import drawn_names, own_rows, with_names, without_rules
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader written in C, if there is one: the same values in a tenth of the time."""
@@ -33,7 +38,7 @@ Knob = bool | int | float | str
 
 
 class ServiceSetting(Record):
-    """One domain that a service can become."""
+    """One kind of company that a service can become, by its first company."""
 
     domain: Name
     topic: str
@@ -41,8 +46,24 @@ class ServiceSetting(Record):
     summary: str
     knobs: dict[str, Knob] = Field(default_factory=dict)
     """Knobs that this setting fixes. The others are drawn."""
+    figures: dict[str, list[Knob]] = Field(default_factory=dict)
+    """Figures of this setting alone."""
     words: dict[str, str] = Field(default_factory=dict)
     """Vocabulary of this setting, for the template."""
+    others: dict[Name, str] = Field(default_factory=dict)
+    """Domain of another company -> its title."""
+    topics: list[str] = Field(default_factory=list)
+    """Topics of the other companies."""
+    about: str = ""
+    """A Jinja template of the other companies' summaries, with their knobs and a `town`."""
+    modules: list[str] = Field(default_factory=list)
+    """Knobs that only the first company has fixed: optional modules of the others."""
+    names: dict[str, list[str]] = Field(default_factory=dict)
+    """Pool of `phrases/names.yaml` -> names of the first company, for which others have names of that pool."""
+    lists: dict[str, int] = Field(default_factory=dict)
+    """Entity -> the most of its listed rows that another company does without."""
+    is_first: bool = True
+    """Whether this is the setting's first company."""
 
 
 class ServiceHeader(Record):
@@ -53,6 +74,8 @@ class ServiceHeader(Record):
     keywords: list[str]
     knobs: dict[str, list[Knob]]
     """Knob -> the values that it can take. Booleans switch optional modules."""
+    figures: dict[str, list[Knob]] = Field(default_factory=dict)
+    """Figure -> the values that it can take; first companies have the first. It is a knob like any other."""
     settings: list[ServiceSetting]
 
 
@@ -99,6 +122,8 @@ class RenderedService(Record):
     events: list[Event] = Field(default_factory=list)
     talk: Talk
     goals: list[Goal]
+    dispensable: list[str] = Field(default_factory=list)
+    """Rules that a company may do without."""
 
 
 def money(cents: float) -> str:
@@ -127,29 +152,71 @@ class Service:
     """A file of the catalogue."""
 
     def __init__(self, text: str) -> None:
-        header, self.template = re.split(r"^---[ \t]*\n", text.removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE)
+        header, template = re.split(r"^---[ \t]*\n", text.removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE)
         self.header = ServiceHeader.model_validate(yaml.load(header, LOADER))
+        self._template = environment().from_string(template)
+
+    @cached_property
+    def companies(self) -> dict[str, ServiceSetting]:
+        """Domain -> the setting as its company has it: first companies, then the others of each setting by turns."""
+        firsts = self.header.settings
+        others = [
+            [
+                setting.model_copy(update={"domain": domain, "title": title, "is_first": False})
+                for domain, title in setting.others.items()
+            ]
+            for setting in firsts
+        ]
+        by_turns = [company for turn in zip_longest(*others) for company in turn if company]
+        return {company.domain: company for company in [*firsts, *by_turns]}
 
     def setting(self, domain: str) -> ServiceSetting:
         """The setting of a domain. KeyError if there is none."""
-        for setting in self.header.settings:
-            if setting.domain == domain:
-                return setting
-        raise KeyError(domain)
+        return self.companies[domain]
 
     def draw(self, setting: ServiceSetting, random: Random) -> dict[str, Knob]:
         """Choose a value of every knob: the setting's if it fixes one, else a random one."""
         drawn = {name: random.choice(values) for name, values in sorted(self.header.knobs.items())}
-        return {**drawn, **setting.knobs}
+        if setting.is_first:
+            return {**drawn, **self._first_figures(setting), **setting.knobs}
+        figures = {**self.header.figures, **setting.figures, **dict.fromkeys(setting.modules, [True, False])}
+        drawn |= setting.knobs
+        return drawn | {name: random.choice(values) for name, values in sorted(figures.items())}
 
     def choices(self, setting: ServiceSetting) -> list[dict[str, Knob]]:
-        """Every choice of knobs that the setting allows."""
+        """Every choice of knobs that the setting's first company allows."""
         open_knobs = {k: v for k, v in sorted(self.header.knobs.items()) if k not in setting.knobs}
-        return [dict(zip(open_knobs, values, strict=True)) | setting.knobs for values in product(*open_knobs.values())]
+        fixed = {**self._first_figures(setting), **setting.knobs}
+        return [dict(zip(open_knobs, values, strict=True)) | fixed for values in product(*open_knobs.values())]
 
     def render(self, setting: ServiceSetting, knobs: Mapping[str, Knob]) -> RenderedService:
         """Render the service for a setting and a choice of knobs."""
-        text = environment().from_string(self.template).render(setting=setting, w=setting.words, **knobs)
+        return self._parsed(self._text(setting, knobs))
+
+    def company(self, setting: ServiceSetting, random: Random) -> "ServiceVariant":
+        """A company of a setting, with knobs drawn and, unless it is the first, its own names, prices and rules."""
+        knobs = self.draw(setting, random)
+        if setting.is_first:
+            return ServiceVariant(self, setting, self.render(setting, knobs))
+        own_names = drawn_names({**setting.names, "towns": [*setting.names.get("towns", ()), "town"]}, random)
+        summary = environment().from_string(setting.about).render(**knobs, town=own_names.pop("town"))
+        rendered = self._parsed(with_names(self._text(setting, knobs), own_names))
+        own = rendered.model_copy(
+            update={
+                "entities": own_rows(rendered.entities, setting.lists, random),
+                "tools": without_rules(rendered.tools, rendered.dispensable, random),
+            }
+        )
+        said = {"topic": random.choice(setting.topics), "summary": summary}
+        return ServiceVariant(self, setting.model_copy(update=said), own)
+
+    def _first_figures(self, setting: ServiceSetting) -> dict[str, Knob]:
+        return {name: values[0] for name, values in {**self.header.figures, **setting.figures}.items()}
+
+    def _text(self, setting: ServiceSetting, knobs: Mapping[str, Knob]) -> str:
+        return self._template.render(setting=setting, w=setting.words, **knobs)
+
+    def _parsed(self, text: str) -> RenderedService:
         parsed: Any = yaml.load(text, LOADER)
         return RenderedService.model_validate(parsed)
 
@@ -176,16 +243,19 @@ class ServiceVariant:
     rendered: RenderedService
 
 
-@lru_cache(maxsize=256)
+@cache
+def services_by_domain() -> dict[str, Service]:
+    """Domain of each company -> its service."""
+    return {domain: service for service in catalogue().values() for domain in service.companies}
+
+
+@lru_cache(maxsize=1024)
 def variant(seed: int, domain: str) -> ServiceVariant:
-    """The variant behind a domain in the run of a seed. AuthorError if no service has a setting of that domain."""
-    for service in catalogue().values():
-        for setting in service.header.settings:
-            if setting.domain == domain:
-                knobs = service.draw(setting, Random(f"{seed}/variation/{domain}"))
-                return ServiceVariant(service, setting, service.render(setting, knobs))
-    names = sorted(setting.domain for service in catalogue().values() for setting in service.header.settings)
-    raise AuthorError(f"the offline author knows no domain {domain!r}; {_nearest(domain, names)}")
+    """The variant behind a domain in the run of a seed. AuthorError if no service has a company of that domain."""
+    service = services_by_domain().get(domain)
+    if service is None:
+        raise AuthorError(f"the offline author knows no domain {domain!r}; {_nearest(domain, [*services_by_domain()])}")
+    return service.company(service.setting(domain), Random(f"{seed}/variation/{domain}"))
 
 
 def services_for(topic: str) -> list[Service]:
@@ -202,19 +272,26 @@ def services_for(topic: str) -> list[Service]:
     return [service for score, _, service in sorted(scored, key=lambda entry: (-entry[0], entry[1])) if score == best]
 
 
-def domains_of(service: Service, seed_domain: str) -> list[Domain]:
-    """The domains that a service can become; `seed_domain` is the seed that led to it."""
-    return [
-        Domain(
-            name=setting.domain,
-            topic=setting.topic,
-            summary=setting.summary,
-            person=service.header.person,
-            seed=seed_domain,
-            keywords=service.header.keywords,
-        )
-        for setting in service.header.settings
-    ]
+def domains_of(service: Service, seed_domain: str, seed: int, known: Collection[str]) -> Iterator[Domain]:
+    """The domains that a service can become in a run, without those that are known.
+
+    Args:
+        service: The service.
+        seed_domain: The seed domain that led to it.
+        seed: The run's seed.
+        known: Names of domains.
+    """
+    for name, company in service.companies.items():
+        if name not in known:
+            own = company if company.is_first else variant(seed, name).setting
+            yield Domain(
+                name=name,
+                topic=own.topic,
+                summary=own.summary,
+                person=service.header.person,
+                seed=seed_domain,
+                keywords=service.header.keywords,
+            )
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import sqlglot
 from sqlglot import TokenType, exp
@@ -174,8 +175,8 @@ def expand(question: OfflineQuestion) -> list[Domain]:
     """Domains near a seed that are not known yet."""
     known = set(question.many("known", str))
     topic = question.get("seed", str)
-    domains = [domain for service in services_for(topic) for domain in domains_of(service, topic)]
-    return [domain for domain in domains if domain.name not in known][: question.get("count", int)]
+    domains = (domain for service in services_for(topic) for domain in domains_of(service, topic, question.seed, known))
+    return list(islice(domains, question.get("count", int)))
 
 
 def entities(question: OfflineQuestion) -> list[Entity]:

@@ -1,20 +1,20 @@
 """Candidate calls: one call on the world's database with a few changed rows, and its outcome in the contract's SQL.
 
-The search for test cases runs many candidates, so they are cheap: the runner changes rows inside a savepoint, runs the
-tool's own guards and effects, and rolls all of it back.
+The search for test cases runs many candidates, so they are cheap: the runner changes rows behind a savepoint, runs the
+tool's own guards and effects, and rolls all of it back. What consecutive candidates share is done once.
 """
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import DomainRole
 from skillweave.schema.contract import Call, Guard, RowChange, Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world import database
-from skillweave.world.arguments import ArgumentError, bind
+from skillweave.world.arguments import ArgumentError, BoundValue, bind
 from skillweave.world.world import World
 from synth.servers.cases import ServerCase
 
@@ -24,8 +24,7 @@ MOST_ROWS = 60
 """Most rows of a result to read."""
 
 
-@dataclass(frozen=True)
-class RowEdit:
+class RowEdit(NamedTuple):
     """One row changed: a cell set, a row added, or a row deleted."""
 
     table: str
@@ -37,8 +36,7 @@ class RowEdit:
     """The row to add."""
 
 
-@dataclass(frozen=True)
-class CandidateCall:
+class CandidateCall(NamedTuple):
     """A call of one tool that may become a test case."""
 
     tool: Tool
@@ -54,16 +52,17 @@ class CandidateCall:
 
     def with_argument(self, name: str, value: Json) -> "CandidateCall":
         """The candidate with one argument replaced."""
-        return replace(self, arguments=tuple((key, value if key == name else old) for key, old in self.arguments))
+        return self._replace(arguments=tuple((key, value if key == name else old) for key, old in self.arguments))
 
     def with_edit(self, edit: RowEdit) -> "CandidateCall":
         """The candidate with one more edit, without the earlier edits that it overrides."""
         if edit.column is not None:
-            kept = tuple(e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column))
-            return replace(self, edits=(*kept, edit))
-        kept = tuple(e for e in self.edits if (e.table, e.key) != (edit.table, edit.key))
+            kept = [e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column)]
+            return CandidateCall(self.tool, self.caller, self.arguments, (*kept, edit))
+        kept = [e for e in self.edits if (e.table, e.key) != (edit.table, edit.key)]
         was_added = any(e.row is not None and (e.table, e.key) == (edit.table, edit.key) for e in self.edits)
-        return replace(self, edits=kept if was_added and edit.row is None else (*kept, edit))
+        edits = tuple(kept) if was_added and edit.row is None else (*kept, edit)
+        return CandidateCall(self.tool, self.caller, self.arguments, edits)
 
     def as_case(self, about: str, world: World) -> ServerCase:
         """The candidate as a case of the differential test.
@@ -93,8 +92,7 @@ def _row_changes(edits: Sequence[RowEdit], world: World) -> Iterator[RowChange]:
             yield RowChange(table=table, op="update", key=key_cell, after=cells)
 
 
-@dataclass(frozen=True)
-class CandidateOutcome:
+class CandidateOutcome(NamedTuple):
     """The outcome of a candidate in the contract."""
 
     first_broken: int
@@ -119,8 +117,13 @@ class CandidateRunner:
         self._queried: dict[str, list[tuple[Value, ...]]] = {}
         self._accounts: dict[str | None, dict[str, str | None]] = {}
         self._base: tuple[RowEdit, ...] | None = None
-        """Edits outside the savepoint; None if there are none."""
+        """Edits before the savepoint; None if there is no savepoint."""
+        self._changes = 0
+        """Changed rows of the connection when it was last as it is at the savepoint."""
         self._guards: dict[str, tuple[list[Guard], str, list[Guard], str]] = {}
+        self._bound: tuple[CandidateCall | None, dict[str, BoundValue]] = (None, {})
+        """The last candidate whose arguments were bound, and these."""
+        self._statements: dict[tuple[str, str | None], str] = {}
 
     def close(self) -> None:
         """Close the copies of the database."""
@@ -157,12 +160,20 @@ class CandidateRunner:
         """
         self.runs += 1
         try:
-            bindings = bind(candidate.tool, candidate.given())
+            bindings = self._bindings(candidate)
             with self._edited(candidate):
                 session = self._session_bindings(candidate)
                 return None if session is None else self._outcome(candidate, {**bindings, **session})
         except (sqlite3.Error, ArgumentError):
             return None
+
+    def _bindings(self, candidate: CandidateCall) -> dict[str, BoundValue]:
+        """The candidate's arguments as SQL binds them. Mutations of cells and rows share those of their origin."""
+        last, bound = self._bound
+        if last is None or last.arguments is not candidate.arguments or last.tool is not candidate.tool:
+            bound = bind(candidate.tool, candidate.given())
+            self._bound = candidate, bound
+        return bound
 
     def related_rows(self, candidate: CandidateCall, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
         """The rows related to a candidate: those that it names, that they refer to, and that refer to them.
@@ -188,43 +199,55 @@ class CandidateRunner:
         base, last = candidate.edits[:-1], candidate.edits[-1:]
         if base != self._base:
             self._make_base(base)
-        self._connection.execute("SAVEPOINT candidate")
         try:
             for edit in last:
                 self._apply(edit)
             yield
         finally:
-            self._connection.execute("ROLLBACK TO candidate")
-            self._connection.execute("RELEASE candidate")
+            if self._connection.total_changes != self._changes:
+                self._connection.execute("ROLLBACK TO candidate")
+                self._changes = self._connection.total_changes
 
     def _make_base(self, edits: tuple[RowEdit, ...]) -> None:
-        """Make these edits outside the savepoint, because consecutive candidates mostly share all but the last."""
+        """Make these edits before the savepoint, because consecutive candidates mostly share all but the last."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._base = None
         self._connection.execute("BEGIN")
         for edit in edits:
             self._apply(edit)
+        self._connection.execute("SAVEPOINT candidate")
+        self._changes = self._connection.total_changes
         self._base = edits
 
     def _apply(self, edit: RowEdit) -> None:
-        key = self.world.entity(edit.table).key
         if edit.row is not None:
-            names = ", ".join(name for name, _ in edit.row)
+            names = ", ".join([name for name, _ in edit.row])
             sql = f"INSERT INTO {edit.table} ({names}) VALUES ({', '.join('?' * len(edit.row))})"
             cursor = self._connection.execute(sql, [value for _, value in edit.row])
         elif edit.column is None:
-            cursor = self._connection.execute(f"DELETE FROM {edit.table} WHERE {key} = ?", (edit.key,))
+            cursor = self._connection.execute(self._sql("DELETE FROM {} WHERE {} = ?", edit), (edit.key,))
         else:
-            sql = f"UPDATE {edit.table} SET {edit.column} = ? WHERE {key} = ?"
+            sql = self._sql("UPDATE {} SET {column} = ? WHERE {} = ?", edit)
             cursor = self._connection.execute(sql, (edit.value, edit.key))
         if cursor.rowcount != 1:
             raise sqlite3.IntegrityError(f"no row {edit.key!r} in {edit.table!r}")
 
+    def _sql(self, form: str, edit: RowEdit) -> str:
+        """The statement of an edit: `form` with its table, the key of this, and its column."""
+        known = (edit.table, edit.column)
+        if known not in self._statements:
+            key = self.world.entity(edit.table).key
+            self._statements[known] = form.format(edit.table, key, column=edit.column)
+        return self._statements[known]
+
     def _session_bindings(self, candidate: CandidateCall) -> dict[str, Value] | None:
         """The bindings of the session; None if the tool's domain does not know the caller."""
         role = self.world.role(candidate.tool.name)
-        caller = self._account(self._connection, role, candidate.caller)
+        if any(edit.table == self.world.people.table for edit in candidate.edits):
+            caller = self._account(self._connection, role, candidate.caller)
+        else:
+            caller = self.accounts_of(candidate.caller)[role.own.name]
         if caller is None and candidate.tool.kind != "auth" and candidate.caller is not None:
             return None
         return {"caller": caller, "person": candidate.caller, "now": self.world.now}
@@ -241,7 +264,7 @@ class CandidateRunner:
     def _outcome(self, candidate: CandidateCall, bindings: Mapping[str, Value]) -> CandidateOutcome:
         guards, guard_query, agent_guards, agent_query = self._guard_queries(candidate.tool)
         verdicts = self._connection.execute(guard_query, bindings).fetchone() if guards else ()
-        first_broken = next((place for place, holds in enumerate(verdicts) if not holds), len(guards))
+        first_broken = verdicts.index(0) if 0 in verdicts else len(guards)
         if first_broken < len(guards):
             return CandidateOutcome(first_broken, (), (), ())
         agent_verdicts = self._connection.execute(agent_query, bindings).fetchone() if agent_guards else ()
@@ -254,7 +277,7 @@ class CandidateRunner:
             row_counts.append(self._connection.total_changes - before)
         rows = self._connection.execute(compiled.select, bound).fetchmany(MOST_ROWS)
         row_counts.append(len(rows))
-        numbers = tuple(cell for row in rows for cell in row if isinstance(cell, int | float))
+        numbers = tuple([cell for row in rows for cell in row if isinstance(cell, (int, float))])
         return CandidateOutcome(first_broken, tuple(map(bool, agent_verdicts)), tuple(row_counts), numbers)
 
     def _guard_queries(self, tool: Tool) -> tuple[list[Guard], str, list[Guard], str]:
@@ -314,7 +337,7 @@ class CandidateRunner:
         if candidate.tool.kind != "read":
             return set()
         try:
-            bindings = {**bind(candidate.tool, candidate.given()), **(self._session_bindings(candidate) or {})}
+            bindings = {**self._bindings(candidate), **(self._session_bindings(candidate) or {})}
             rows = self._connection.execute(candidate.tool.returns.select, bindings).fetchmany(MOST_ROWS)
         except (sqlite3.Error, ArgumentError):
             return set()

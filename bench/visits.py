@@ -1,13 +1,14 @@
 """Requests of the group practice's patients: 50 tasks of five sorts, written as a dataset."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from bench._practice import AREAS, SERVER, TITLE
+from bench.practice import AREAS, SERVER, TITLE
 from evaluator.replay.execution import Execution, execute_golden
+from evaluator.scoring.selftest import trajectory_line, variants_of
 from skillweave.schema.record import Json, Row
 from skillweave.schema.task import FactToTell, GoldenCall, Task
 from skillweave.world import database
@@ -16,6 +17,8 @@ from tests.evaluator.tasks import a_task
 from tests.world.clinic import NOW
 
 TASKS = 50
+TRIALS = 9
+"""Conversations about each task."""
 POLICY = f"policies/{SERVER}.md"
 TOOL_LIST = f"tool_lists/{SERVER}.json"
 
@@ -66,6 +69,37 @@ def write_dataset(world: World, tasks: list[Task], outputs: Path) -> None:
     connection = database.load(world.content, blueprint)
     database.save(connection, blueprint, outputs / "database" / f"{SERVER}.sqlite")
     connection.close()
+
+
+def write_rollouts(world: World, tasks: Sequence[Task], folder: Path, size: int | None = None) -> None:
+    """Write trajectories of the tasks, nine a task, of which about two thirds pass, as a rollout would.
+
+    Args:
+        world: The practice.
+        tasks: Its tasks.
+        folder: Where to write; it is made.
+        size: How many; beyond nine a task the conversations repeat under other ids. None: each once.
+    """
+    lines = [line for task in tasks for line in _lines(world, task)]
+    folder.mkdir(exist_ok=True)
+    with (folder / f"{SERVER}.jsonl").open("w", encoding="utf-8") as stream:
+        for number in range(size or len(lines)):
+            again, place = divmod(number, len(lines))
+            task, trial = divmod(place, TRIALS)
+            ids = {"id": f"{tasks[task].id}#{trial + again * TRIALS}", "trial": trial + again * TRIALS}
+            stream.write(f"{json.dumps(ids)[:-1]}, {lines[place]}\n")
+
+
+def _lines(world: World, task: Task) -> Iterator[str]:
+    """The rest of each trial's line, after its ids: variants of the golden conversation."""
+    variants = list(variants_of(world, task))
+    passing, failing = ([variant for variant in variants if variant.passes is passes] for passes in (True, False))
+    system = {"role": "system", "content": policy_of(world)}
+    for trial in range(TRIALS):
+        chosen = failing if trial % 3 == 2 else passing
+        line = json.loads(trajectory_line(task, trial, chosen[trial % len(chosen)]))
+        rest = {name: value for name, value in line.items() if name not in ("id", "trial")}
+        yield json.dumps({**rest, "messages": [system, *line["messages"]], "tools": world.tools})[1:]
 
 
 def policy_of(world: World) -> str:

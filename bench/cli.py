@@ -1,0 +1,77 @@
+"""The commands and their options."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.document import read_document, show_comparison, show_document
+from bench.suite import GROUPS, Extent, run_groups
+from skillweave.base.command import counted, run_command
+from skillweave.base.errors import ConfigError
+
+DOCUMENT = Path("outputs/bench.json")
+QUICK = Path("outputs/bench-quick.json")
+BASELINE = Path("bench/baseline.json")
+GROUPS_HELP = "\n\n".join(
+    f"{name}{'' if group.is_quick else ' (takes long)'}: {group.about}. "
+    + "; ".join(f"{part}: {measure.counts}" for part, measure in group.measures.items())
+    for name, group in GROUPS.items()
+)
+
+app = typer.Typer(
+    name="bench",
+    help="Measures how fast the programs are, in units that make machines comparable.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command(help=f"Measure, and write one JSON document. The groups and their measurements:\n\n{GROUPS_HELP}")
+def run(
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="GROUP", help="Only this group. Repeats.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out the groups that take long.")] = False,
+    to: Annotated[Path, typer.Option("--to", help="The file to write.")] = DOCUMENT,
+    scale: Annotated[
+        list[int] | None, typer.Option(min=1, help="Worlds of one company for the pipeline: 12, 50, 300. Repeats.")
+    ] = None,
+    trajectories: Annotated[int, typer.Option(min=1, help="How many trajectories are evaluated.")] = 20_000,
+) -> None:
+    """Measure the groups asked for."""
+    if unknown := sorted(set(only or ()) - set(GROUPS)):
+        raise ConfigError(f"--only {unknown[0]}: there is no such group; there are {', '.join(GROUPS)}")
+    names = [name for name, group in GROUPS.items() if name in (only or GROUPS) and (group.is_quick or not quick)]
+    raise typer.Exit(_measure(names, Extent(tuple(scale or Extent().scales), trajectories), to))
+
+
+@app.command()
+def compare(
+    file: Annotated[
+        Path | None, typer.Argument(help="A document; without it the quick groups are measured now.")
+    ] = None,
+    baseline: Annotated[Path, typer.Option("--baseline", help="The document to compare with.")] = BASELINE,
+) -> None:
+    """Compare with the baseline, in units. Exit status 1: a measurement is over 20 % worse, beyond its spread."""
+    before = read_document(baseline)
+    if file is None:
+        file = QUICK
+        _measure([name for name, group in GROUPS.items() if group.is_quick], Extent(), file)
+    raise typer.Exit(show_comparison(before, read_document(file), file, baseline))
+
+
+def _measure(names: list[str], extent: Extent, to: Path) -> int:
+    """Write and show a document; the exit status: 1 if a measurement was left out."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    document = run_groups(names, extent)
+    to.write_text(document.model_dump_json(indent=1) + "\n", "utf-8")
+    show_document(document)
+    print(f"wrote {counted(len(document.measurements), 'measurement')} to {to}; next: ", end="")
+    print(f"python -m bench compare {shlex.quote(str(to))}")
+    return 1 if document.left_out else 0
+
+
+def main() -> None:
+    """Run a command."""
+    run_command(app)

@@ -1,0 +1,222 @@
+"""Documents: their form, the figures of one in the terminal, and two side by side."""
+
+import sys
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import ValidationError
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from skillweave.base.command import counted
+from skillweave.base.errors import ConfigError
+from skillweave.schema.record import Record
+
+Quantity = Literal["cpu", "wall", "memory", "share"]
+"""CPU seconds, seconds of the clock, bytes, or a share of what is ideal."""
+
+
+class Figure(Record):
+    """The median of all runs and their spread, which is the interquartile range."""
+
+    median: float
+    spread: float
+
+
+class Measurement(Record):
+    """One measurement of a document."""
+
+    name: str
+    counts: str
+    of: Quantity
+    runs: int
+    value: Figure
+    """Seconds, bytes, or a share."""
+    units: Figure | None
+    """Seconds in units of this machine; None for what is no time."""
+
+
+class Machine(Record):
+    """Where the figures were taken."""
+
+    cpu: str
+    cores: int
+    memory_gib: float
+    system: str
+
+
+class GroupRecord(Record):
+    """The unit, in CPU seconds, before and after a group."""
+
+    unit_before: float
+    unit_after: float
+
+
+class BenchDocument(Record):
+    """All that one run of the suite found."""
+
+    format: Literal["skillweave-bench/1"] = "skillweave-bench/1"
+    machine: Machine
+    versions: dict[str, str]
+    """Of Python, SQLite and the libraries."""
+    revision: str
+    """Of the code, by git."""
+    groups: dict[str, GroupRecord]
+    measurements: list[Measurement]
+    left_out: dict[str, str]
+    """Measurements that could not be taken, with the reason."""
+
+
+def read_document(path: Path) -> BenchDocument:
+    """Read a document. Raises ConfigError if there is none."""
+    try:
+        return BenchDocument.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}; write it with: python -m bench run") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"])) or "the file"
+        raise ConfigError(f"{path} is no document of the benchmarks: {where}: {fault['msg']}") from error
+
+
+WORSE = 1.2
+"""The ratio above which a measurement is worse; below its inverse it is better."""
+
+Verdict = Literal["worse", "better", "same", "unsure", "not measured", "new"]
+"""`unsure`: the ratio is beyond the limit, and the difference within the two spreads."""
+STYLES: dict[Verdict, str] = {"worse": "bold red", "better": "green", "same": "", "unsure": "yellow"}
+
+
+class Change(NamedTuple):
+    """A measurement in two documents."""
+
+    name: str
+    before: Measurement | None
+    now: Measurement | None
+    ratio: float | None
+    """How many times the cost of before; None if one of the two is missing."""
+    verdict: Verdict
+
+
+def changes(before: BenchDocument, now: BenchDocument) -> list[Change]:
+    """Compare two documents, measurement by measurement, in the order of the baseline.
+
+    Raises:
+        ConfigError: They have no measurement in common.
+    """
+    old = {measurement.name: measurement for measurement in before.measurements}
+    new = {measurement.name: measurement for measurement in now.measurements}
+    if not set(old) & set(new):
+        raise ConfigError("the two documents have no measurement in common; measure the same groups with --only")
+    return [_change(name, old.get(name), new.get(name)) for name in {**old, **new}]
+
+
+def _change(name: str, before: Measurement | None, now: Measurement | None) -> Change:
+    if before is None or now is None:
+        return Change(name, before, now, None, "new" if before is None else "not measured")
+    old, new = _compared(before), _compared(now)
+    gained = before.of == "share"
+    ratio = old.median / new.median if gained else new.median / old.median
+    if 1 / WORSE <= ratio <= WORSE:
+        return Change(name, before, now, ratio, "same")
+    if abs(new.median - old.median) <= old.spread + new.spread:
+        return Change(name, before, now, ratio, "unsure")
+    return Change(name, before, now, ratio, "worse" if ratio > 1 else "better")
+
+
+def _compared(measurement: Measurement) -> Figure:
+    return measurement.units or measurement.value
+
+
+def show_comparison(before: BenchDocument, now: BenchDocument, file: Path, baseline: Path) -> int:
+    """Print two documents side by side, and what to do next.
+
+    Args:
+        before: The baseline, read from the file `baseline`.
+        now: What to compare with it, read from `file`.
+
+    Returns:
+        The exit status: 1 if a measurement is worse.
+    """
+    found = changes(before, now)
+    table = _table("measurement", "before", "now", "spreads", "ratio", "")
+    for change in found:
+        if change.verdict != "not measured":
+            table.add_row(change.name, *_cells(change), style=STYLES.get(change.verdict, ""))
+    console = _console()
+    console.print(table)
+    for line in _differences(before, now):
+        console.print(line, style="yellow", markup=False)
+    worse, missing = ([c.name for c in found if c.verdict == verdict] for verdict in ("worse", "not measured"))
+    if missing:
+        print(f"{counted(len(missing), 'measurement')} of {baseline} not measured: {', '.join(missing)}")
+    if worse:
+        group = worse[0].partition(".")[0]
+        print(f"{counted(len(worse), 'measurement')} over {WORSE - 1:.0%} worse, the first: {worse[0]}; next: ", end="")
+        print(f"python -m bench run --only {group} --to {file}, then compare again; if it stays, profile it")
+        return 1
+    print(f"no measurement over {WORSE - 1:.0%} worse; to make these figures the baseline: cp {file} {baseline}")
+    return 0
+
+
+def _cells(change: Change) -> list[str]:
+    sides = [change.before, change.now]
+    spreads = [_spread(side) for side in sides if side]
+    ratio = "" if change.ratio is None else f"{change.ratio:.2f}"
+    return [*(_shown(side) if side else "" for side in sides), ", ".join(spreads), ratio, change.verdict]
+
+
+def _spread(measurement: Measurement) -> str:
+    figure = measurement.value
+    return f"{figure.spread / figure.median:.0%}" if measurement.runs > 1 and figure.median else "one run"
+
+
+def _differences(before: BenchDocument, now: BenchDocument) -> list[str]:
+    """What else differs between the two, and may be the cause."""
+    machine = [] if before.machine == now.machine else [("machine", before.machine.cpu, now.machine.cpu)]
+    names = sorted({**before.versions, **now.versions})
+    versions = [(name, before.versions.get(name, "none"), now.versions.get(name, "none")) for name in names]
+    return [f"other {name}: {old} before, {new} now" for name, old, new in machine + versions if old != new or machine]
+
+
+def show_document(document: BenchDocument) -> None:
+    """Print the figures of a document."""
+    table = _table("measurement", "units", "seconds", "a unit", "spread", "counts")
+    for one in document.measurements:
+        seconds = _scaled(one.value.median, "s") if one.units else ""
+        rate = f"{1 / one.units.median:,.0f}" if one.units and 0 < one.units.median < 0.1 else ""
+        table.add_row(one.name, _shown(one), seconds, rate, _spread(one), one.counts)
+    _console().print(table)
+    for name, why in document.left_out.items():
+        print(f"left out: {name}: {why}")
+
+
+def _console() -> Console:
+    """A console that breaks no line of a table where standard output is no terminal."""
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        is_text = column in ("measurement", "counts", "")
+        table.add_column(Text(column), justify="left" if is_text else "right", no_wrap=column != "counts")
+    return table
+
+
+def _shown(measurement: Measurement) -> str:
+    if measurement.units is not None:
+        return _scaled(measurement.units.median, "u")
+    value = measurement.value.median
+    return f"{value:.1%}" if measurement.of == "share" else f"{value / 2**20:,.0f} MiB"
+
+
+def _scaled(value: float, unit: str) -> str:
+    """A figure with three digits, in thousandths (m) or millionths (µ) where it is small."""
+    for factor, prefix in ((1, ""), (1e3, "m"), (1e6, "µ")):
+        if value * factor >= 1 or prefix == "µ":
+            break
+    scaled = value * factor
+    return f"{scaled:,.{max(0, 2 - len(str(int(scaled))) + 1)}f} {prefix}{unit}"

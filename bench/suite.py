@@ -1,0 +1,312 @@
+"""The suite: what each group measures, and how runs are timed."""
+
+import gc
+import os
+import platform
+import re
+import resource
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from statistics import fmean, median, quantiles
+from tempfile import TemporaryFile
+from timeit import Timer
+from typing import NamedTuple
+
+from bench.document import BenchDocument, Figure, GroupRecord, Machine, Measurement, Quantity
+from skillweave.base.command import process_pool, progress
+
+ROOT = Path(__file__).resolve().parent.parent
+UNIT = "x=0\nfor i in range(20_000_000): x += i"
+"""The program whose CPU time is one unit."""
+ROUNDS = 5
+"""Runs of a measurement; a run repeats its work until it takes `ROUND_S`."""
+ROUND_S = 0.1
+
+
+class Measure(NamedTuple):
+    """What a measurement counts."""
+
+    counts: str
+    of: Quantity = "cpu"
+
+
+class Group(NamedTuple):
+    """Measurements that are taken together, in a process of their own."""
+
+    about: str
+    run: str
+    """`module:function`, which takes an Extent and yields Samples."""
+    measures: Mapping[str, Measure]
+    """By name; `N` stands for a number."""
+    is_quick: bool = True
+
+
+class Extent(NamedTuple):
+    """How much the long groups do."""
+
+    scales: Sequence[int] = (12,)
+    """Worlds of one company, for a run of the pipeline each."""
+    trajectories: int = 20_000
+
+
+class Sample(NamedTuple):
+    """The runs of one measurement."""
+
+    name: str
+    runs: list[float]
+    """One figure a run; none if it was left out."""
+    why: str = ""
+    """Why it was left out."""
+
+
+GROUPS = {
+    "startup": Group(
+        "Commands that do next to nothing",
+        "bench.programs:startup",
+        {
+            "python": Measure("floor: python -c pass"),
+            "synth_help": Measure("synth --help"),
+            "rollout_help": Measure("rollout --help"),
+            "evaluator_help": Measure("evaluator --help"),
+            "synth_status": Measure("synth status of an empty folder"),
+        },
+    ),
+    "sessions": Group(
+        "One operation in a session of a small clinic",
+        "bench.worlds:sessions",
+        {
+            "open": Measure("open a session and close it"),
+            "open_floor": Measure("floor: the same SQLite statements bare"),
+            "read": Measure("a call that reads some rows"),
+            "read_floor": Measure("floor: the same SQLite statements bare"),
+            "write": Measure("a call that writes three rows, and its undo"),
+            "write_floor": Measure("floor: the same SQLite statements bare"),
+            "refused": Measure("a call that a rule refuses"),
+            "diff": Measure("the difference of three rows"),
+            "canonical": Measure("its canonical form"),
+        },
+    ),
+    "scores": Group(
+        "Replays and scores in a world of ten tables with 300 rows each",
+        "bench.worlds:scores",
+        {
+            "golden_replay": Measure("replay 2 to 5 golden calls, with the canonical difference"),
+            "golden_anew": Measure("evaluate a conversation, with a golden replay"),
+            "golden_cached": Measure("evaluate a conversation, the golden replay cached"),
+        },
+    ),
+    "conversations": Group(
+        "Conversations of ten requests on average with a model that answers at once, through the official SDK",
+        "bench.rollouts:conversations",
+        {
+            "conversation": Measure("a conversation with its score and its line"),
+            "request": Measure("the same by request"),
+            "request_floor": Measure("floor: the same bodies, posted by the SDK alone"),
+        },
+    ),
+    "slots": Group(
+        "1,000 conversations with a model that takes a second, at most 256 requests at once",
+        "bench.rollouts:slots",
+        {
+            "until_few_left": Measure("share of the ideal until fewer conversations than slots are left", "share"),
+            "over_all": Measure("share of the ideal over the whole run", "share"),
+        },
+        is_quick=False,
+    ),
+    "servers": Group(
+        "Calls of MCP servers, by turns with an empty tool on the bare SDK",
+        "bench.servers:servers",
+        {
+            "stdio": Measure("a read over stdio, client and server"),
+            "stdio_floor": Measure("floor: the empty tool over stdio"),
+            "http": Measure("a read over HTTP, client and server"),
+            "http_floor": Measure("floor: the empty tool over HTTP"),
+        },
+    ),
+    "trajectories": Group(
+        "The whole evaluation of N trajectories with two workers",
+        "bench.programs:trajectories",
+        {
+            "N.cpu": Measure("CPU time of all processes"),
+            "N.wall": Measure("from start to end", "wall"),
+            "N.memory": Measure("peak memory of all processes together", "memory"),
+        },
+        is_quick=False,
+    ),
+    "pipeline": Group(
+        "The default run with N worlds of one company",
+        "bench.programs:pipeline",
+        {
+            "N.cpu": Measure("CPU time of the whole run"),
+            "N.wall": Measure("the whole run", "wall"),
+            "N.memory": Measure("peak memory of all processes together", "memory"),
+            "N.sN": Measure("one step: the sum of its items' seconds, two items at once", "wall"),
+            "N.resume": Measure("the same run again, with nothing to do"),
+            "N.status": Measure("synth status of the dataset"),
+        },
+        is_quick=False,
+    ),
+}
+
+
+def run_groups(names: Sequence[str], extent: Extent) -> BenchDocument:
+    """Run groups, each in a new process, and measure the unit before and after each."""
+    units, groups, measurements = [unit()], {}, []
+    left_out: dict[str, str] = {}
+    with progress("groups", len(names)) as shown:
+        for place, name in enumerate(names):
+            with process_pool(1) as pool:
+                samples = pool.submit(_samples, GROUPS[name].run, extent).result()
+            units.append(unit())
+            groups[name] = GroupRecord(unit_before=units[-2], unit_after=units[-1])
+            measurements += [_measurement(name, sample, fmean(units[-2:])) for sample in samples if sample.runs]
+            left_out |= {f"{name}.{sample.name}": sample.why for sample in samples if not sample.runs}
+            shown.advance(place + 1, name)
+    return BenchDocument(
+        machine=_machine(),
+        versions=_versions(),
+        revision=_revision(),
+        groups=groups,
+        measurements=measurements,
+        left_out=left_out,
+    )
+
+
+def _samples(group: str, extent: Extent) -> list[Sample]:
+    module, _, function = group.partition(":")
+    run: Callable[[Extent], Iterator[Sample]] = getattr(import_module(module), function)
+    return list(run(extent))
+
+
+def _measurement(group: str, sample: Sample, unit: float) -> Measurement:
+    measure = GROUPS[group].measures[re.sub(r"\d+", "N", sample.name)]
+    low, _, high = quantiles(sample.runs, n=4, method="inclusive") if len(sample.runs) > 1 else [0.0] * 3
+    middle, spread = median(sample.runs), high - low
+    is_time = measure.of in ("cpu", "wall")
+    return Measurement(
+        name=f"{group}.{sample.name}",
+        counts=measure.counts,
+        of=measure.of,
+        runs=len(sample.runs),
+        value=_figure(middle, spread),
+        units=_figure(middle / unit, spread / unit) if is_time else None,
+    )
+
+
+def _figure(middle: float, spread: float) -> Figure:
+    return Figure(median=float(f"{middle:.5g}"), spread=float(f"{spread:.5g}"))
+
+
+def timed(run: Callable[[], object], *, of: int = 1, rounds: int = ROUNDS) -> list[float]:
+    """CPU seconds of this process for a piece of work, in each of some runs; one run before them warms up.
+
+    Args:
+        run: The work.
+        of: How many pieces `run` does.
+        rounds: The number of runs.
+    """
+    timer = Timer(run, setup=gc.enable, timer=time.process_time)
+    number = 1
+    while (spent := timer.timeit(number)) < ROUND_S / 4:
+        number *= 4
+    number = max(1, round(number * ROUND_S / spent))
+    return [seconds / number / of for seconds in timer.repeat(rounds, number)]
+
+
+def spent_by(command: Sequence[str], meanwhile: Callable[[int], None] | None = None) -> "Spent":
+    """Run a command in the repository's root.
+
+    Args:
+        command: The command; `python` is replaced by this Python.
+        meanwhile: Called with the process id four times a second.
+    """
+    before, begun = _children(), time.perf_counter()
+    line = [sys.executable if part == "python" else part for part in command]
+    # Where compiled modules are not kept, each start would compile them again.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with TemporaryFile() as said:
+        with subprocess.Popen(line, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=said) as process:
+            while meanwhile is not None and process.poll() is None:
+                meanwhile(process.pid)
+                time.sleep(0.25)
+        said.seek(0)
+        complaint = said.read().decode("utf-8", "replace").strip()
+    return Spent(process.returncode, _children() - before, time.perf_counter() - begun, complaint.rpartition("\n")[2])
+
+
+class Spent(NamedTuple):
+    """What a command took."""
+
+    status: int
+    cpu: float
+    """CPU seconds of its process and of those that it waited for."""
+    wall: float
+    complaint: str
+    """The last line of its standard error."""
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def family(process: int) -> list[int]:
+    """Ids of a process and all its descendants; only the process itself if there is no `/proc`."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name in brackets may contain anything; state and parent follow it.
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        parents.setdefault(parent, []).append(int(path.parent.name))
+    members = [process]
+    for member in members:
+        members += parents.get(member, [])
+    return members
+
+
+def cpu_time(process: int) -> float:
+    """CPU seconds of a running process so far. Raises OSError if the system does not tell (all but Linux)."""
+    # The number of the clock that clock_getcpuclockid(3) gives.
+    return time.clock_gettime((~process << 3) | 2)
+
+
+def unit() -> float:
+    """CPU seconds that one unit takes now."""
+    return spent_by(["python", "-I", "-c", UNIT]).cpu
+
+
+def _machine() -> Machine:
+    try:
+        names = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text("utf-8"))
+    except OSError:
+        names = []
+    return Machine(
+        cpu=names[0] if names else platform.processor() or platform.machine(),
+        cores=os.cpu_count() or 1,
+        memory_gib=round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
+        system=platform.platform(),
+    )
+
+
+def _versions() -> dict[str, str]:
+    required = re.findall(r"^[a-z][a-z0-9-]*", (ROOT / "requirements.in").read_text("utf-8"), re.MULTILINE)
+    libraries = {name: version(name) for name in sorted(required)}
+    return {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **libraries}
+
+
+def _revision() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        return (
+            subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+        )
+    except OSError:
+        return "unknown"

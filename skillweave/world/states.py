@@ -1,0 +1,193 @@
+"""The states that sessions of a world have been in, as a tree of changes, with all that was found out in each.
+
+Contract SQL is a function of the rows and of its bindings. So a question asked, or a call made, in the same state once
+more has the same outcome, in any session of the world: it is looked up. Connections follow only to what is new.
+"""
+
+import sqlite3
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.contract import RowChange
+from skillweave.schema.record import Row
+from skillweave.world import diff
+from skillweave.world.arguments import BoundValue
+from skillweave.world.interpreter import changed_by
+from skillweave.world.sql import LOG_TABLE
+
+MOST_CELLS = 1_000_000
+"""Values that a world remembers, about; beyond that it forgets all of them."""
+MOST_SAVEPOINTS = 32
+"""Savepoints that a connection keeps where no mark is."""
+
+
+MOST_UNDONE = 64
+"""Returns to a savepoint before a new transaction begins: SQLite's journal of savepoints only grows, and slows it down."""
+
+
+class Change(NamedTuple):
+    """What leads from one state to the next: statements with their bindings, or a patch."""
+
+    statements: Sequence[str] = ()
+    bindings: Mapping[str, BoundValue] = {}
+    patch: Sequence[RowChange] = ()
+
+    @property
+    def key(self) -> Hashable:
+        """The same for the same change."""
+        patched = tuple(change.model_dump_json() for change in self.patch)
+        return (*self.statements, *self.bindings, key_of(self.bindings), patched)
+
+    def make(self, connection: sqlite3.Connection, blueprint: Blueprint) -> None:
+        """Make it. Raises WorldError or sqlite3.Error if that is impossible."""
+        if self.patch:
+            diff.apply(connection, blueprint, self.patch)
+        for statement in self.statements:
+            changed_by(connection, statement, self.bindings)
+
+
+class StateNode:
+    """One state: the rows after a sequence of changes. `parent` is None for the world's original rows."""
+
+    __slots__ = ("change", "depth", "found", "next", "parent", "patched", "steps")
+
+    def __init__(self, parent: "StateNode | None" = None, change: Change | None = None) -> None:
+        self.parent = parent
+        self.change = change
+        self.depth: int = parent.depth + 1 if parent else 0
+        """Changes since the original rows."""
+        self.patched: dict[tuple[str, str], Row | None] = parent.patched if parent else {}
+        """(table, key) -> a row as the patch left it. Differences count from there."""
+        self.next: dict[Hashable, StateNode] = {}
+        """The states after further changes."""
+        self.found: dict[Hashable, Any] = {}
+        """Question -> answer."""
+        self.steps: dict[Hashable, tuple[Any, StateNode]] = {}
+        """Unit of work -> its outcome, and the state after it."""
+
+
+class StateTree:
+    """All states of one world that are remembered. Threads may share it: at worst both find out the same."""
+
+    def __init__(self) -> None:
+        self.root = StateNode()
+        self._nodes = [self.root]
+        self._cells = 0
+
+    def after(self, node: StateNode, change: Change) -> StateNode:
+        """The state that a change leads to."""
+        return node.next.get(change.key) or self.add(StateNode(node, change), change)
+
+    def add(self, node: StateNode, change: Change) -> StateNode:
+        """Make a state part of the tree, as what a change of its parent leads to."""
+        assert node.parent is not None
+        self._nodes.append(node)
+        return node.parent.next.setdefault(change.key, node)
+
+    def remember(self, cells: int) -> None:
+        """Count values that are to be remembered. If there are too many, forget everything first."""
+        self._cells += cells
+        if self._cells > MOST_CELLS:
+            for node in self._nodes:
+                for known in (node.next, node.found, node.steps):
+                    known.clear()
+            self._nodes, self._cells = [self.root], cells
+
+
+class StateFollower:
+    """Brings a connection to states of its world's tree."""
+
+    def __init__(self, connection: sqlite3.Connection, blueprint: Blueprint) -> None:
+        """`connection` holds the world's original rows, and nothing else uses its transactions."""
+        self.connection = connection
+        self._blueprint = blueprint
+        self._path: list[StateNode] = []
+        """The states after the original rows, up to the present one."""
+        self._saved: list[int] = []
+        """How long the path was when the transaction began, and at each savepoint since."""
+        self._undone = 0
+        """How often a savepoint of this transaction was returned to."""
+        self.steps = 0
+        """Steps of SQLite in the present unit of work."""
+
+    def go_to(self, node: StateNode) -> None:
+        """Bring the rows to a state. An error leaves them in the original one."""
+        if not self.connection.in_transaction:
+            self._restart()
+        path, ahead = self._path, []
+        while node.depth > len(path) or (node.depth and path[node.depth - 1] is not node):
+            ahead.append(node)
+            node = node.parent  # type: ignore[assignment]  # only the root has none, and its depth is 0
+        if node.depth < len(path):
+            while self._saved[-1] > node.depth:
+                self._saved.pop()
+            before = path[: node.depth]
+            self.undo()
+            ahead += reversed(before[len(self._path) :])
+        for following in reversed(ahead):
+            self._make(following)
+
+    def save(self, marked: Collection[int] = ()) -> None:
+        """Make it cheap to come back to the present state.
+
+        Args:
+            marked: Depths of states to which somebody will come back.
+        """
+        if self._saved[-1] == len(self._path):
+            return
+        while len(self._saved) > MOST_SAVEPOINTS and self._saved[-1] not in marked:
+            self._saved.pop()
+            self.connection.execute(f"RELEASE s{len(self._saved)}")
+        self.connection.execute(f"SAVEPOINT s{len(self._saved)}")
+        self._saved.append(len(self._path))
+
+    def undo(self) -> None:
+        """Come back to the last savepoint, or to one before it."""
+        self._undone += 1
+        if not self.connection.in_transaction or len(self._saved) == 1 or self._undone > MOST_UNDONE:
+            self._restart()
+            return
+        self.connection.execute(f"ROLLBACK TO s{len(self._saved) - 1}")
+        del self._path[self._saved[-1] :]
+
+    def arrive(self, node: StateNode) -> None:
+        """Note that the present unit of work has led to a state."""
+        self._path.append(node)
+
+    def _make(self, node: StateNode) -> None:
+        assert node.change is not None
+        self.steps = 0
+        try:
+            node.change.make(self.connection, self._blueprint)
+        except BaseException:
+            self._restart()
+            raise
+        if node.change.patch:
+            node.patched = self._touched()
+            self.connection.execute(f"DELETE FROM {LOG_TABLE}")
+        self._path.append(node)
+
+    def _touched(self) -> dict[tuple[str, str], Row | None]:
+        readers = {entity.table: diff.reader_of(entity) for entity in self._blueprint.tables}
+        return {
+            (table, key): diff.read_row(self.connection, readers[table], key)
+            for table, key in diff.touched(self.connection)
+        }
+
+    def _restart(self) -> None:
+        """Come back to the original rows."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+        self.connection.execute("BEGIN")
+        self._path, self._saved, self._undone = [], [0], 0
+
+
+def key_of(values: Mapping[str, object]) -> Hashable:
+    """Values by name as a key: equal only for equal values of equal types."""
+    return tuple([value if value.__class__ is str else (repr(value),) for value in values.values()])
+
+
+def question_key(text: str, bindings: Mapping[str, object]) -> Hashable:
+    """The key of a question, or of a call: its text and what is bound in it."""
+    return (text, *bindings, key_of(bindings))
