@@ -19,7 +19,8 @@ from timeit import Timer
 from typing import NamedTuple
 
 from bench.document import BenchDocument, Figure, GroupRecord, Machine, Measurement, Quantity
-from skillweave.base.command import process_pool, progress
+from skillweave.base.progress import progress
+from skillweave.workers import local_processes
 
 ROOT = Path(__file__).resolve().parent.parent
 UNIT = "x=0\nfor i in range(20_000_000): x += i"
@@ -161,7 +162,7 @@ def run_groups(names: Sequence[str], extent: Extent) -> BenchDocument:
     left_out: dict[str, str] = {}
     with progress("groups", len(names)) as shown:
         for place, name in enumerate(names):
-            with process_pool(1) as pool:
+            with local_processes(1) as pool:
                 samples = pool.submit(_samples, GROUPS[name].run, extent).result()
             units.append(unit())
             groups[name] = GroupRecord(unit_before=units[-2], unit_after=units[-1])

@@ -132,7 +132,7 @@ async def _served(stack: AsyncExitStack, speaker: SpeakerConfig, rollouts: Path,
 
 @asynccontextmanager
 async def opened_cast(config: Config, rollouts: Path | None, servers: Servers) -> AsyncIterator[Cast]:
-    """The agent, and the task source with its user. All runs on the folder share a budget; None: it is the cast's own."""
+    """The agent, and the task source with its user. Runs on the folder share a budget; None: the cast has its own."""
     speakers = BackendFactory(config, lambda: Dataset(Path(config.outputs_dir)), rollouts)
     async with AsyncExitStack() as stack:
         agent = speakers.agent(servers.agent)

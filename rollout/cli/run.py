@@ -13,8 +13,9 @@ from rollout.folder import USER_SHARE, FolderState, RolloutFolder, RunFigures
 from rollout.parts import blamed
 from rollout.shards import Sink, hold_here, hold_in_shards, opened_cast, servers_of
 from rollout.world.source import user_config, user_warning
-from skillweave.base.command import ProgressDisplay, one_line, progress
+from skillweave.base.command import one_line
 from skillweave.base.errors import StopError
+from skillweave.base.progress import ProgressDisplay, progress
 from skillweave.base.store import locked
 from skillweave.config.sections import Config
 from skillweave.llm.ledger import Ledger, cost_in_words
