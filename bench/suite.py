@@ -19,7 +19,7 @@ from timeit import Timer
 from typing import NamedTuple
 
 from bench.document import BenchDocument, Figure, GroupRecord, Machine, Measurement, Quantity
-from skillweave.base.command import progress
+from skillweave.base.progress import progress
 from skillweave.workers import local_processes
 
 ROOT = Path(__file__).resolve().parent.parent
