@@ -22,9 +22,15 @@ Line = dict[str, Any]
 @pytest.fixture
 def copy(small: Path, tmp_path: Path) -> Path:
     """The dataset somewhere else, to be spoiled."""
-    copied = tmp_path / "moved"
-    shutil.copytree(small, copied, ignore=shutil.ignore_patterns(".prefect", "logs"))
-    return copied
+    return copied(small, tmp_path / "moved")
+
+
+@pytest.fixture
+def few(copy: Path) -> Path:
+    """The same with a fifth of the tasks."""
+    for path in (copy / "queries").glob("*.jsonl"):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[::5]))
+    return copy
 
 
 def spoil(outputs: Path, change: Callable[[Line], bool]) -> str:
