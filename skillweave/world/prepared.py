@@ -19,7 +19,7 @@ from skillweave.schema.entity import ColumnComparison, Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.canonical import IdCounter, counter_of
-from skillweave.world.database import create_views
+from skillweave.world.database import create_indices, create_views
 from skillweave.world.diff import RowReader, log_touched, reader_of, snapshot
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.sql import authorize
@@ -206,6 +206,7 @@ class DatabaseCopy(StateFollower):
         self.connection.deserialize(content)
         log_touched(self.connection, blueprint)
         create_views(self.connection, blueprint)
+        create_indices(self.connection, blueprint)
         for limit, value in LIMITS.items():
             self.connection.setlimit(limit, value)
         self._meter = meter
