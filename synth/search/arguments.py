@@ -5,9 +5,12 @@ as all that it reads is bound, in one query over all candidate values. Bounds ar
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain, compress
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
@@ -26,17 +29,22 @@ MOST_ROWS = 5000
 """Rows of one table that are considered for a parameter."""
 
 
-@dataclass(frozen=True)
-class DesiredGuard:
+class DesiredGuard(NamedTuple):
     """A guard, and whether it is to hold."""
 
     condition: GuardCondition
     holds: bool
 
-    @property
-    def sql(self) -> str:
-        """The test that the database makes, with `{}` for the guard's own SQL."""
-        return f"(\n{{}}\n) IS {'' if self.holds else 'NOT '}TRUE"
+    def test(self, replaced: Mapping[str, str] | None = None) -> str:
+        """The test that the database makes.
+
+        Args:
+            replaced: Names after a colon -> what stands there instead.
+        """
+        sql = self.condition.holds
+        for name, expression in (replaced or {}).items():
+            sql = substitute(sql, name, expression)
+        return f"(\n{sql}\n) IS {'' if self.holds else 'NOT '}TRUE"
 
 
 @dataclass
@@ -92,7 +100,7 @@ class ArgumentSearch:
         named = self._joint_parameters()
         together = tuple(name for name in named if name not in self.fixed)
         yield from self._bound(desired, together)
-        broken = frozenset[str]().union(*(guard.condition.bindings for guard in desired if not guard.holds))
+        broken = _bound_in([guard for guard in desired if not guard.holds])
         if together and (len(together) < len(named) or broken & {*together}):
             yield from self._bound(desired, ())
 
@@ -105,16 +113,15 @@ class ArgumentSearch:
         bound: dict[str, Value] = {"now": self.now, "caller": self.caller, "person": person}
         known = slots(self.tool)
         bound |= {name: self.fixed[name] for name in known if name in self.fixed}
-        settled = [guard for guard in desired if guard.condition.bindings <= bound.keys()]
+        settled, pending = _parted(desired, bound)
         if not self._hold(settled, bound):
             return
-        pending = [guard for guard in desired if guard not in settled]
         budget = [self.nodes]
-        broken = frozenset[str]().union(*(guard.condition.bindings for guard in desired if not guard.holds))
+        broken = _bound_in([guard for guard in desired if not guard.holds])
         order: list[JointChoice] = []
         alone = [(name,) for name in known if name not in self.fixed and name not in together]
         for names in [together, *alone] if together else alone:
-            own = [guard for guard in pending if guard.condition.bindings <= bound.keys() | {*names}]
+            own, pending = _parted(pending, {*bound, *names})
             if names == together:
                 kept = self._joint_values(names, own, bound, budget)
             else:
@@ -122,7 +129,6 @@ class ArgumentSearch:
             if not kept:
                 return
             order.append((names, kept))
-            pending = [guard for guard in pending if guard not in own]
         order.sort(key=lambda entry: len(entry[1]))
         for complete in self._bind(order, pending, bound, budget):
             yield {name: complete[name] for name in known if complete[name] is not None}
@@ -171,10 +177,7 @@ class ArgumentSearch:
         """Keys that meet the guards, of all rows that a parameter may name, in one query."""
         entity, attribute = self.blueprint.target(slot.parameter.refers_to or "")
         budget[0] -= 1
-        tests = [
-            guard.sql.format(substitute(guard.condition.holds, slot.parameter.name, "candidate.value"))
-            for guard in desired
-        ]
+        tests = [guard.test({slot.parameter.name: "candidate.value"}) for guard in desired]
         listed = f"WITH candidate(value) AS (SELECT DISTINCT {attribute.name} FROM {entity.table})"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
@@ -205,8 +208,7 @@ class ArgumentSearch:
             yield bound
             return
         (names, values), rest = order[0], order[1:]
-        own = [guard for guard in pending if guard.condition.bindings <= bound.keys() | {*names}]
-        later = [guard for guard in pending if guard not in own]
+        own, later = _parted(pending, {*bound, *names})
         for chosen in self._filter(names, values, own, bound, budget):
             yield from self._bind(rest, later, {**bound, **dict(zip(names, chosen, strict=True))}, budget)
             if budget[0] <= 0:
@@ -245,16 +247,10 @@ class ArgumentSearch:
         desired: list[DesiredGuard],
         bound: Mapping[str, Value],
     ) -> list[tuple[Value, ...]]:
-        held = [guard.condition.holds for guard in desired]
-        for place, name in enumerate(names):
-            held = [substitute(sql, name, f"candidate.value_{place}") for sql in held]
-        tests = " AND ".join(guard.sql.format(sql) for guard, sql in zip(desired, held, strict=True))
-        listed = _candidate_table(width, len(names))
-        sql = f"{listed} SELECT number FROM candidate WHERE number < :candidates AND {tests} ORDER BY number"
+        sql, places = _filter_query(names, width, tuple(desired))
+        padded = values if len(values) == width else [*values, *[(None,) * len(names)] * (width - len(values))]
         given = _bindings(desired, names, bound) | {"candidates": len(values)}
-        for number in range(width):
-            chosen = values[number] if number < len(values) else (None,) * len(names)
-            given |= {f"candidate_{number}_{place}": value for place, value in enumerate(chosen)}
+        given.update(zip(places, chain.from_iterable(padded), strict=True))
         try:
             return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
         except sqlite3.Error:
@@ -266,7 +262,7 @@ class ArgumentSearch:
     def _hold(self, desired: list[DesiredGuard], bound: Mapping[str, Value]) -> bool:
         if not desired:
             return True
-        tests = " AND ".join(guard.sql.format(guard.condition.holds) for guard in desired)
+        tests = " AND ".join(guard.test() for guard in desired)
         return any(row["held"] for row in self._queried(f"SELECT {tests} AS held", _bindings(desired, (), bound)))
 
 
@@ -303,12 +299,31 @@ def argument_search(
     )
 
 
-def _bindings(desired: list[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
-    used = frozenset[str]().union(*(guard.condition.bindings for guard in desired)) - {*names}
-    return {key: bound[key] for key in sorted(used)}
+def _parted(guards: list[DesiredGuard], bound: Collection[str]) -> tuple[list[DesiredGuard], list[DesiredGuard]]:
+    """Guards all of whose names are bound, and the others."""
+    ready = [guard.condition.bindings.issubset(bound) for guard in guards]
+    return [*compress(guards, ready)], [guard for guard, is_ready in zip(guards, ready, strict=True) if not is_ready]
 
 
-def _candidate_table(width: int, columns: int) -> str:
-    rows = (", ".join(f":candidate_{number}_{place}" for place in range(columns)) for number in range(width))
-    names = ", ".join(f"value_{place}" for place in range(columns))
-    return f"WITH candidate(number, {names}) AS (VALUES {', '.join(f'({n}, {row})' for n, row in enumerate(rows))})"
+def _bound_in(guards: Sequence[DesiredGuard]) -> frozenset[str]:
+    """The names that guards bind."""
+    return frozenset[str]().union(*(guard.condition.bindings for guard in guards))
+
+
+def _bindings(desired: Sequence[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
+    return {key: bound[key] for key in sorted(_bound_in(desired).difference(names))}
+
+
+@lru_cache(maxsize=4096)
+def _filter_query(names: ParameterNames, width: int, desired: tuple[DesiredGuard, ...]) -> tuple[str, tuple[str, ...]]:
+    """The query for the numbers of those candidates that meet the guards; and the names of the candidates' values."""
+    columns = [f"value_{place}" for place in range(len(names))]
+    tests = " AND ".join(
+        guard.test({name: f"candidate.{column}" for name, column in zip(names, columns, strict=True)})
+        for guard in desired
+    )
+    places = [[f"candidate_{number}_{place}" for place in range(len(names))] for number in range(width)]
+    rows = ", ".join(f"({number}, {', '.join(f':{place}' for place in row)})" for number, row in enumerate(places))
+    listed = f"WITH candidate(number, {', '.join(columns)}) AS (VALUES {rows})"
+    sql = f"{listed} SELECT number FROM candidate WHERE number < :candidates AND {tests} ORDER BY number"
+    return sql, tuple(chain.from_iterable(places))
