@@ -43,6 +43,8 @@ def run(
     agent: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the agent.")] = None,
     user: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the user.")] = None,
     max_concurrency: Annotated[int | None, typer.Option(help="Requests under way at once.")] = None,
+    runner: Annotated[str | None, typer.Option(help="Where they are held: threads (here), dask or ray.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Workers of a cluster, which share the limits.")] = None,
     engine: Annotated[str | None, typer.Option(help="Where sessions run: contract or mcp.")] = None,
     seed: Annotated[int | None, typer.Option(help="Override the seed.")] = None,
     overrides: Annotated[
@@ -69,6 +71,8 @@ def run(
             "rollout.user.model": user,
             "rollout.max_concurrency": max_concurrency,
             "rollout.engine": engine,
+            "execution.runner": runner,
+            "execution.workers": workers,
         },
     )
     raise typer.Exit(run_rollouts(options))

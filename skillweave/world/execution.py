@@ -5,7 +5,7 @@ execution reports the defect separately.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import DomainRole
@@ -82,8 +82,13 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
         change = Change(compiled.effects, bindings) if compiled.effects else None
         return CallExecution(result, CallContext(caller, context.now, counter)), change
 
-    key = call.tool, context, *call.arguments, key_of(call.arguments)
-    return state.step(key, carry_out, writes=bool(compiled.effects))
+    return state.step(call_key(call.tool, call.arguments, context), carry_out, writes=bool(compiled.effects))
+
+
+def call_key(tool: str, arguments: Mapping[str, Json], context: CallContext) -> Hashable:
+    """What the outcome of a call in a given state depends on."""
+    counter = context.counter
+    return tool, context.caller, context.now, counter.last, counter.digits, *arguments, key_of(arguments)
 
 
 def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -> CallResult:

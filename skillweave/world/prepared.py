@@ -77,7 +77,22 @@ class PreparedWorld:
         self.content = _content(state, blueprint)
         """The content of the database file."""
         self.pool = DatabasePool(self.content, blueprint, most_steps)
-        self.states = StateTree()
+        self._states: StateTree | None = None
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Have the sessions that are opened within it share what they find out. It is forgotten at the end."""
+        before = self._states
+        self._states = before or StateTree()
+        try:
+            yield
+        finally:
+            self._states = before
+
+    @property
+    def states(self) -> StateTree | None:
+        """What the sessions have found out, while they share it."""
+        return self._states
 
     @cached_property
     def people(self) -> Entity:

@@ -3,7 +3,7 @@
 A failed call returns an error in its result and never raises.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
@@ -12,9 +12,9 @@ from skillweave.schema.contract import DECLINE, TRANSFER, Call, CallResult, RowC
 from skillweave.schema.entity import ColumnComparison
 from skillweave.schema.record import Json, Row
 from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
-from skillweave.world.canonical import IdCounter
+from skillweave.world.canonical import IdCounter, canonical
 from skillweave.world.database import digest
-from skillweave.world.execution import CallContext, execute_call, failed
+from skillweave.world.execution import CallContext, CallExecution, call_key, execute_call, failed
 from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
@@ -68,6 +68,9 @@ class Session(Protocol):
     def diff(self) -> list[RowChange]:
         """Row changes since the start, with the minted ids."""
 
+    def canonical(self) -> list[RowChange]:
+        """Row changes since the start in canonical form, in which sessions with different ids compare equal."""
+
     def comparison(self, table: str, column: str) -> ColumnComparison:
         """How scores compare a column."""
 
@@ -96,28 +99,26 @@ class ContractSession:
 
     def __init__(
         self,
-        world: PreparedWorld,
+        state: State,
         *,
         caller: str | None,
         now: str,
-        patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
         noise: ToolNoise | None = None,
     ) -> None:
         """Open a session.
 
         Args:
-            world: The contract and the original rows.
+            state: The rows at the start; closing the session closes them.
             caller: Key of the person who is signed in; None if nobody is.
             now: The clock, `YYYY-MM-DD HH:MM:SS`.
-            patch: Row changes to make before the session begins.
             hidden: Names of tools that the session does not offer.
             noise: Faults planted in the tools' results.
 
         Raises:
-            WorldError: The caller is not in the data, the clock has another form, or the patch does not fit.
+            WorldError: The caller is not in the data, or the clock has another form.
         """
-        self.world = world
+        self.world: PreparedWorld = state.world
         self.now = now
         self.caller = caller
         self.results: list[CallResult] = []
@@ -126,9 +127,9 @@ class ContractSession:
         self.transfer: dict[str, Json] | None = None
         self.declined: list[str] = []
         self._noise = noise
-        self._hidden = hidden if caller is None else hidden | world.sign_ins
+        self._hidden = hidden if caller is None else hidden | state.world.sign_ins
         self._marks: list[_Mark] = []
-        self._state = State(world, patch)
+        self._state = state
         fault = self._fault_at_start()
         if fault:
             self.close()
@@ -208,6 +209,13 @@ class ContractSession:
         """Row changes since the start, sorted by table and key, with the minted ids."""
         return self._state.diff()
 
+    def canonical(self) -> list[RowChange]:
+        """Row changes since the start in canonical form, in which sessions with different ids compare equal.
+
+        Sessions that share what they find out, and are in the same state, get the same list.
+        """
+        return self._state.recall(("canonical", *self.minted), lambda: canonical(self.diff(), self.minted), len)
+
     def mark(self) -> int:
         """Set a mark, and return its number for `undo` and `forget`."""
         self._marks.append(
@@ -255,6 +263,10 @@ class ContractSession:
             tool: The name of a tool of the world or of the session.
             arguments: Values by parameter.
         """
+        known = self._known_result(tool, arguments)
+        if known is not None:
+            self.results.append(known)
+            return known
         call = Call.model_construct(tool=_name_in(tool), arguments={})
         try:
             call.arguments.update(by_name(arguments))
@@ -263,6 +275,19 @@ class ContractSession:
             result = failed(call, ToolError(code="invalid_arguments", message=str(fault)))
         self.results.append(result)
         return result
+
+    def _known_result(self, tool: str, arguments: Mapping[str, Json]) -> CallResult | None:
+        """The result of a call that another session has made in this state; None if it is to be found out."""
+        if not self._state.is_shared or self._noise is not None or self.transfer is not None:
+            return None
+        if type(tool) is not str or tool in self._hidden or not isinstance(arguments, Mapping):
+            return None
+        executed = self._state.known_step(call_key(tool, arguments, self._context))
+        return None if executed is None else self._after(executed)
+
+    @property
+    def _context(self) -> CallContext:
+        return CallContext(self.caller, self.now, self._counter)
 
     def _answer(self, call: Call) -> CallResult:
         if self.transfer is not None:
@@ -302,7 +327,10 @@ class ContractSession:
         return fault.on(self._execute(call, compiled))
 
     def _execute(self, call: Call, compiled: CompiledTool) -> CallResult:
-        executed = execute_call(self._state, compiled, call, CallContext(self.caller, self.now, self._counter))
+        return self._after(execute_call(self._state, compiled, call, self._context))
+
+    def _after(self, executed: CallExecution) -> CallResult:
+        """Take over what a call has changed in the session."""
         self.caller, self._counter = executed.context.caller, executed.context.counter
         self.minted.extend(executed.result.minted)
         if executed.defect is not None:

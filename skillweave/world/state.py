@@ -6,7 +6,7 @@ found out in that state before.
 
 import sqlite3
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.contract import RowChange
@@ -16,7 +16,7 @@ from skillweave.world.arguments import BoundValue
 from skillweave.world.canonical import IdCounter, counter_of
 from skillweave.world.interpreter import changed_by
 from skillweave.world.prepared import DatabaseCopy, PreparedWorld
-from skillweave.world.states import Change, StateNode, question_key
+from skillweave.world.states import Change, StateNode, StateTree, question_key
 
 Answer = TypeVar("Answer")
 Work = Callable[[sqlite3.Connection], tuple[Answer, Change | None]]
@@ -26,12 +26,13 @@ Work = Callable[[sqlite3.Connection], tuple[Answer, Change | None]]
 class State:
     """A copy of a world's rows, patched."""
 
-    def __init__(self, world: PreparedWorld, patch: Sequence[RowChange]) -> None:
+    def __init__(self, world: PreparedWorld, patch: Sequence[RowChange], states: StateTree | None) -> None:
         """Begin with the world's rows, and apply a patch to them.
 
         Args:
             world: The contract and the original rows.
             patch: Row changes that belong to the start, not to the difference.
+            states: What sessions of this world have found out; None: everything is found out here, and not kept.
 
         Raises:
             WorldError: The patch does not fit the world.
@@ -39,10 +40,16 @@ class State:
         self.world = world
         self._copy: DatabaseCopy | None = None
         self._is_closed = False
-        self._node = world.states.root
+        self._states = states
+        self._node = states.root if states else StateNode()
         self._marks: list[StateNode] = []
         if patch:
             self._apply_patch(patch)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other sessions get to know what is found out here."""
+        return self._states is not None
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -64,16 +71,20 @@ class State:
         if copy is not None:
             self.world.pool.take_back(copy)
 
-    def _recall(self, key: Hashable, find: Callable[[], Answer], cells: Callable[[Answer], int]) -> Answer:
+    def recall(self, key: Hashable, find: Callable[[], Answer], cells: Callable[[Answer], int]) -> Answer:
         """What was found out in this state before; else it is found out now.
 
         Args:
+            key: The same for the same question.
+            find: Finds the answer.
             cells: About how many values an answer consists of.
         """
+        if self._states is None:
+            return find()
         known = self._node.found
-        if key not in known or self._is_closed:
+        if key not in known:
             answer = find()
-            self.world.states.remember(cells(answer))
+            self._states.remember(cells(answer))
             known[key] = answer
         remembered: Answer = known[key]
         return remembered
@@ -85,40 +96,51 @@ class State:
             return counter_of(self.connection, self.world.blueprint)
         return counter.behind(key for (_, key), row in patched.items() if row is not None)
 
+    def known_step(self, key: Hashable) -> Any:
+        """Do a unit of work that was done in this state before. Its outcome; None, with nothing done, if it is new."""
+        known = self._node.steps.get(key)
+        if known is None:
+            return None
+        answer, self._node = known
+        return answer
+
     def step(self, key: Hashable, work: Work[Answer], *, writes: bool = True) -> Answer:
-        """Carry out a unit of work. If it was done in this state before, its outcome and its changes are known.
+        """Carry out a unit of work.
 
         Args:
-            key: The same for the same work.
+            key: The same for the same work, by which `known_step` finds it.
             work: Gives an answer, and the change that it has made; None: it is to leave no trace.
             writes: Whether it may change rows.
         """
-        steps = self._node.steps
-        if key not in steps or self._is_closed:
-            answer, reached = self._carry_out(work) if writes else (work(self.connection)[0], self._node)
-            self.world.states.remember(STEP_CELLS)
-            steps[key] = answer, reached
-        answer, self._node = steps[key]
+        answer, reached = self._carry_out(work) if writes else (work(self.connection)[0], self._node)
+        if self._states is not None:
+            self._states.remember(STEP_CELLS)
+            self._node.steps[key] = answer, reached
+        self._node = reached
         return answer
 
     def _carry_out(self, work: Work[Answer]) -> tuple[Answer, StateNode]:
         copy = self._follow()
-        copy.save({mark.depth for mark in self._marks})
-        change = None
+        copy.save(self._marks)
+        change, before = None, copy.connection.total_changes
         try:
             answer, change = work(copy.connection)
         finally:
-            if change is None:
+            if change is None and copy.connection.total_changes > before:
                 copy.undo()
         if change is None:
             return answer, self._node
-        reached = self.world.states.after(self._node, change)
+        reached = StateNode(self._node, change)
+        if self._states is not None:
+            reached = self._states.add(reached)
         copy.arrive(reached)
         return answer, reached
 
     def query(self, sql: str, bindings: Mapping[str, BoundValue]) -> list[Row]:
         """The rows of a SELECT. Raises WorldError for another statement, sqlite3.Error if it fails."""
-        return [*self._recall(question_key(sql, bindings), lambda: self._read(sql, bindings), _cells)]
+        if self._states is None:
+            return self._read(sql, bindings)
+        return [*self.recall(question_key(sql, bindings), lambda: self._read(sql, bindings), _cells)]
 
     def _read(self, sql: str, bindings: Mapping[str, BoundValue]) -> list[Row]:
         connection = self.connection
@@ -136,7 +158,9 @@ class State:
         def work(connection: sqlite3.Connection) -> tuple[int, Change]:
             return changed_by(connection, sql, bindings), Change((sql,), bindings)
 
-        return self.step(question_key(sql, bindings), work)
+        key = question_key(sql, bindings)
+        known: int | None = self.known_step(key)
+        return self.step(key, work) if known is None else known
 
     def mark(self) -> int:
         """Set a mark, and return its number, counted from 0."""
@@ -157,14 +181,15 @@ class State:
     def rows(self, table: str) -> list[Row]:
         """All rows of a table, sorted by key. Raises WorldError if there is no such table."""
         entity = self.world.entity(table)
-        return [*self._recall(("rows", table), lambda: database.rows(self.connection, entity), _cells)]
+        return [*self.recall(("rows", table), lambda: database.rows(self.connection, entity), _cells)]
 
     def has(self, table: str, key: str) -> bool:
         """Whether a table has a row with that key. Raises KeyError if there is no such table."""
         reader = self.world.reader(table)
-        return self._recall(
+        return self.recall(
             ("has", table, key), lambda: diff.read_row(self.connection, reader, key) is not None, _one_cell
         )
+
     def account(self, column: str, person: str) -> str | None:
         """A person's key in a domain.
 
@@ -179,7 +204,7 @@ class State:
         if column == people.key:
             return person
         query = f"SELECT {column} FROM {people.table} WHERE {people.key} = ?"
-        return self._recall((query, person), lambda: self._cell(query, person), _one_cell)
+        return self.recall((query, person), lambda: self._cell(query, person), _one_cell)
 
     def person(self, column: str, account: str) -> str | None:
         """The person who has a key in a domain.
@@ -202,7 +227,7 @@ class State:
 
     def diff(self) -> list[RowChange]:
         """Row changes since the start, without the patch, sorted by table and key."""
-        return [*self._recall("diff", self._changes, _change_cells)]
+        return [*self.recall("diff", self._changes, _change_cells)]
 
     def _changes(self) -> list[RowChange]:
         connection, patched = self.connection, self._node.patched
@@ -221,9 +246,9 @@ class State:
 
     def _apply_patch(self, patch: Sequence[RowChange]) -> None:
         """Start from the patched rows. They become part of the tree only if the patch fits."""
-        states, change = self.world.states, Change(patch=patch)
-        known = states.root.next.get(change.key)
-        self._node = known or StateNode(states.root, change)
+        patched = StateNode(self._node, Change(patch=patch))
+        known = self._node.next.get(patched.key)
+        self._node = known or patched
         if known:
             return
         try:
@@ -231,7 +256,8 @@ class State:
         except (sqlite3.Error, WorldError) as error:
             self.close()
             raise WorldError(f"the patch does not fit the world {self.world.blueprint.server!r}: {error}") from error
-        states.add(self._node, change)
+        if self._states is not None:
+            self._node = self._states.add(patched)
 
 
 STEP_CELLS = 64

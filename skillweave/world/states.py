@@ -1,11 +1,12 @@
 """The states that sessions of a world have been in, as a tree of changes, with all that was found out in each.
 
 Contract SQL is a function of the rows and of its bindings. So a question asked, or a call made, in the same state once
-more has the same outcome, in any session of the world: it is looked up. Connections follow only to what is new.
+more has the same outcome, in any session of the world. Where sessions share what they find out (`World.sharing`), it is
+looked up; a connection follows only to what is new.
 """
 
 import sqlite3
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
@@ -23,7 +24,7 @@ MOST_SAVEPOINTS = 32
 
 
 MOST_UNDONE = 64
-"""Returns to a savepoint before a new transaction begins: SQLite's journal of savepoints only grows, and slows it down."""
+"""Returns to savepoints in one transaction: SQLite's journal of savepoints only grows, and slows it down."""
 
 
 class Change(NamedTuple):
@@ -32,12 +33,6 @@ class Change(NamedTuple):
     statements: Sequence[str] = ()
     bindings: Mapping[str, BoundValue] = {}
     patch: Sequence[RowChange] = ()
-
-    @property
-    def key(self) -> Hashable:
-        """The same for the same change."""
-        patched = tuple(change.model_dump_json() for change in self.patch)
-        return (*self.statements, *self.bindings, key_of(self.bindings), patched)
 
     def make(self, connection: sqlite3.Connection, blueprint: Blueprint) -> None:
         """Make it. Raises WorldError or sqlite3.Error if that is impossible."""
@@ -66,24 +61,32 @@ class StateNode:
         self.steps: dict[Hashable, tuple[Any, StateNode]] = {}
         """Unit of work -> its outcome, and the state after it."""
 
+    @property
+    def key(self) -> Hashable:
+        """What tells it from other states with the same parent."""
+        assert self.change is not None
+        statements, bindings, patch = self.change
+        return (*statements, *bindings, key_of(bindings), *(change.model_dump_json() for change in patch))
+
 
 class StateTree:
-    """All states of one world that are remembered. Threads may share it: at worst both find out the same."""
+    """All states of one world that are remembered. What it holds is handed out again, and nobody may change it.
+
+    Threads may share it: at worst both find out the same.
+    """
 
     def __init__(self) -> None:
         self.root = StateNode()
         self._nodes = [self.root]
         self._cells = 0
 
-    def after(self, node: StateNode, change: Change) -> StateNode:
-        """The state that a change leads to."""
-        return node.next.get(change.key) or self.add(StateNode(node, change), change)
-
-    def add(self, node: StateNode, change: Change) -> StateNode:
-        """Make a state part of the tree, as what a change of its parent leads to."""
+    def add(self, node: StateNode) -> StateNode:
+        """Keep a state, unless it is kept already. Returns the state that is kept."""
         assert node.parent is not None
-        self._nodes.append(node)
-        return node.parent.next.setdefault(change.key, node)
+        kept = node.parent.next.setdefault(node.key, node)
+        if kept is node:
+            self._nodes.append(node)
+        return kept
 
     def remember(self, cells: int) -> None:
         """Count values that are to be remembered. If there are too many, forget everything first."""
@@ -128,15 +131,15 @@ class StateFollower:
         for following in reversed(ahead):
             self._make(following)
 
-    def save(self, marked: Collection[int] = ()) -> None:
+    def save(self, marked: Sequence[StateNode] = ()) -> None:
         """Make it cheap to come back to the present state.
 
         Args:
-            marked: Depths of states to which somebody will come back.
+            marked: States to which somebody will come back.
         """
         if self._saved[-1] == len(self._path):
             return
-        while len(self._saved) > MOST_SAVEPOINTS and self._saved[-1] not in marked:
+        while len(self._saved) > MOST_SAVEPOINTS and not any(one.depth == self._saved[-1] for one in marked):
             self._saved.pop()
             self.connection.execute(f"RELEASE s{len(self._saved)}")
         self.connection.execute(f"SAVEPOINT s{len(self._saved)}")

@@ -2,7 +2,7 @@
 
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +15,10 @@ from skillweave.world.diff import read_row, reader_of
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
 from skillweave.world.session import ContractSession
+from skillweave.world.state import State
+
+PersonColumns = Mapping[str, Mapping[str, str]]
+"""Table -> column that names a person -> column of the core entity with the same value."""
 
 
 class World(PreparedWorld):
@@ -53,6 +57,7 @@ class World(PreparedWorld):
         now: str | None = None,
         patch: Sequence[RowChange] = (),
         hidden: frozenset[str] = frozenset(),
+        fresh: bool = False,
     ) -> ContractSession:
         """Open a session, from a task or from the other arguments.
 
@@ -62,6 +67,7 @@ class World(PreparedWorld):
             now: The clock, `YYYY-MM-DD HH:MM:SS`; None for the world's clock.
             patch: Row changes to make to the world's database before the session begins.
             hidden: Names of tools that the session does not offer.
+            fresh: Whether it finds out everything itself, also where others share what they find out.
 
         Raises:
             WorldError: The caller is not in the data, the clock has another form, or the patch does not fit.
@@ -71,7 +77,8 @@ class World(PreparedWorld):
             now, patch, hidden = task.now, task.initial_state.patch, frozenset(task.tools_hidden)
         noise = ToolNoise(task.noise) if task is not None and task.noise is not None else None
         clock = self.now if now is None else now
-        return ContractSession(self, caller=caller, now=clock, patch=patch, hidden=hidden, noise=noise)
+        state = State(self, patch, None if fresh else self.states)
+        return ContractSession(state, caller=caller, now=clock, hidden=hidden, noise=noise)
 
     def close(self) -> None:
         """Close the database copies that no session holds."""
@@ -117,6 +124,23 @@ class World(PreparedWorld):
             The person's own key; None if nobody has that key.
         """
         return self._persons[column].get(key)
+
+    @cached_property
+    def person_columns(self) -> PersonColumns:
+        """The columns that name persons."""
+        core, accounts = self.blueprint.core, {role.own.name: role.account for role in self.blueprint.roles}
+        found = {
+            entity.table: {
+                column.name: accounts[target]
+                for column in entity.attributes
+                if (target := (column.references or "").partition(".")[0]) in accounts
+            }
+            for entity in self.blueprint.tables
+        }
+        keys = {role.own.table: {role.key: role.account} for role in self.blueprint.roles}
+        for table, accounts_of in {core.table: {core.key: core.key}, **keys}.items():
+            found[table] = {**accounts_of, **found[table]}
+        return found
 
     @cached_property
     def _persons(self) -> dict[str, dict[str, str]]:

@@ -26,7 +26,7 @@ GATE = TaskGate(
 
 def check_golden(world: World, combination: Combination, first: GoldenRun) -> dict[str, Json]:
     """The gate's figures. Raises Rejected if a golden call fails, or if a second run differs from the `first`."""
-    second = run_golden(world, combination)
+    second = run_golden(world, combination, fresh=True)
     failed = next((result for result in first.results if not result.ok), None)
     if failed:
         raise Rejected("golden call fails", f"{failed.call.tool}: {failed.error}")

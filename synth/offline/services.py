@@ -21,7 +21,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import yaml
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from pydantic import Field
 
 from skillweave.base.errors import AuthorError, ConfigError
@@ -152,9 +152,13 @@ class Service:
     """A file of the catalogue."""
 
     def __init__(self, text: str) -> None:
-        header, template = re.split(r"^---[ \t]*\n", text.removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE)
+        header, self._source = re.split(r"^---[ \t]*\n", text.removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE)
         self.header = ServiceHeader.model_validate(yaml.load(header, LOADER))
-        self._template = environment().from_string(template)
+
+    @cached_property
+    def _template(self) -> Template:
+        """Compiled when first needed: that takes long."""
+        return environment().from_string(self._source)
 
     @cached_property
     def companies(self) -> dict[str, ServiceSetting]:

@@ -7,6 +7,8 @@ as all that it reads is bound, in one query over all candidate values. Bounds ar
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain, zip_longest
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -26,6 +28,10 @@ MOST_ROWS = 5000
 """Rows of one table that are considered for a parameter."""
 
 
+GuardTest = tuple[str, bool]
+"""The SQL of a guard, and whether it is to hold."""
+
+
 @dataclass(frozen=True)
 class DesiredGuard:
     """A guard, and whether it is to hold."""
@@ -34,9 +40,9 @@ class DesiredGuard:
     holds: bool
 
     @property
-    def sql(self) -> str:
-        """The test that the database makes, with `{}` for the guard's own SQL."""
-        return f"(\n{{}}\n) IS {'' if self.holds else 'NOT '}TRUE"
+    def test(self) -> GuardTest:
+        """The guard's own SQL, and whether it is to hold."""
+        return self.condition.holds, self.holds
 
 
 @dataclass
@@ -171,13 +177,8 @@ class ArgumentSearch:
         """Keys that meet the guards, of all rows that a parameter may name, in one query."""
         entity, attribute = self.blueprint.target(slot.parameter.refers_to or "")
         budget[0] -= 1
-        tests = [
-            guard.sql.format(substitute(guard.condition.holds, slot.parameter.name, "candidate.value"))
-            for guard in desired
-        ]
-        listed = f"WITH candidate(value) AS (SELECT DISTINCT {attribute.name} FROM {entity.table})"
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
+        tests = tuple([guard.test for guard in desired])
+        sql = _rows_query(entity.table, attribute.name, slot.parameter.name, tests)
         return [row["value"] for row in self._queried(sql, _bindings(desired, (slot.parameter.name,), bound))]
 
     def _queried(self, sql: str, given: Mapping[str, Value]) -> Sequence[Row]:
@@ -245,16 +246,10 @@ class ArgumentSearch:
         desired: list[DesiredGuard],
         bound: Mapping[str, Value],
     ) -> list[tuple[Value, ...]]:
-        held = [guard.condition.holds for guard in desired]
-        for place, name in enumerate(names):
-            held = [substitute(sql, name, f"candidate.value_{place}") for sql in held]
-        tests = " AND ".join(guard.sql.format(sql) for guard, sql in zip(desired, held, strict=True))
-        listed = _candidate_table(width, len(names))
-        sql = f"{listed} SELECT number FROM candidate WHERE number < :candidates AND {tests} ORDER BY number"
-        given = _bindings(desired, names, bound) | {"candidates": len(values)}
-        for number in range(width):
-            chosen = values[number] if number < len(values) else (None,) * len(names)
-            given |= {f"candidate_{number}_{place}": value for place, value in enumerate(chosen)}
+        sql = _batch_query(names, width, tuple([guard.test for guard in desired]))
+        given = _bindings(desired, names, bound)
+        given["candidates"] = len(values)
+        given.update(zip_longest(_candidate_bindings(width, len(names)), chain.from_iterable(values)))
         try:
             return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
         except sqlite3.Error:
@@ -266,7 +261,7 @@ class ArgumentSearch:
     def _hold(self, desired: list[DesiredGuard], bound: Mapping[str, Value]) -> bool:
         if not desired:
             return True
-        tests = " AND ".join(guard.sql.format(guard.condition.holds) for guard in desired)
+        tests = " AND ".join(_tested(guard.test) for guard in desired)
         return any(row["held"] for row in self._queried(f"SELECT {tests} AS held", _bindings(desired, (), bound)))
 
 
@@ -304,11 +299,52 @@ def argument_search(
 
 
 def _bindings(desired: list[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
-    used = frozenset[str]().union(*(guard.condition.bindings for guard in desired)) - {*names}
-    return {key: bound[key] for key in sorted(used)}
+    used = _names_used(tuple([guard.condition.bindings for guard in desired]), names)
+    return {key: bound[key] for key in used}
 
 
-def _candidate_table(width: int, columns: int) -> str:
-    rows = (", ".join(f":candidate_{number}_{place}" for place in range(columns)) for number in range(width))
-    names = ", ".join(f"value_{place}" for place in range(columns))
-    return f"WITH candidate(number, {names}) AS (VALUES {', '.join(f'({n}, {row})' for n, row in enumerate(rows))})"
+# The texts are made once, since searches ask with few texts many times. So SQLite prepares each once, too.
+
+
+@lru_cache(maxsize=4096)
+def _names_used(bindings: tuple[frozenset[str], ...], names: ParameterNames) -> list[str]:
+    """What guards bind beside these parameters."""
+    return sorted(frozenset[str]().union(*bindings) - {*names})
+
+
+def _tested(test: GuardTest) -> str:
+    sql, holds = test
+    return f"(\n{sql}\n) IS {'' if holds else 'NOT '}TRUE"
+
+
+@lru_cache(maxsize=2048)
+def _rows_query(table: str, column: str, parameter: str, tests: tuple[GuardTest, ...]) -> str:
+    """The query for the values of a column that meet guards as a parameter."""
+    listed = f"WITH candidate(value) AS (SELECT DISTINCT {column} FROM {table})"
+    tested = [_tested((substitute(sql, parameter, "candidate.value"), holds)) for sql, holds in tests]
+    where = f" WHERE {' AND '.join(tested)}" if tested else ""
+    return f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
+
+
+@lru_cache(maxsize=2048)
+def _batch_query(names: ParameterNames, width: int, tests: tuple[GuardTest, ...]) -> str:
+    """The query for the numbers of those candidate values of parameters that meet guards."""
+    tested = []
+    for sql, holds in tests:
+        for place, name in enumerate(names):
+            sql = substitute(sql, name, f"candidate.value_{place}")
+        tested.append(_tested((sql, holds)))
+    marks = [f":{name}" for name in _candidate_bindings(width, len(names))]
+    rows = (", ".join(marks[number * len(names) :][: len(names)]) for number in range(width))
+    listed = ", ".join(f"({number}, {row})" for number, row in enumerate(rows))
+    columns = ", ".join(f"value_{place}" for place in range(len(names)))
+    return (
+        f"WITH candidate(number, {columns}) AS (VALUES {listed}) "
+        f"SELECT number FROM candidate WHERE number < :candidates AND {' AND '.join(tested)} ORDER BY number"
+    )
+
+
+@lru_cache(maxsize=64)
+def _candidate_bindings(width: int, columns: int) -> tuple[str, ...]:
+    """The names of the bindings of candidate values, one row after the other."""
+    return tuple(f"candidate_{number}_{place}" for number in range(width) for place in range(columns))

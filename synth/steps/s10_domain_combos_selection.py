@@ -5,8 +5,7 @@ contracts show which of these can be. Sets joined by links are then chosen: thos
 """
 
 import asyncio
-from collections.abc import Mapping
-from itertools import combinations
+from collections.abc import Mapping, Sequence
 
 from pydantic import Field
 
@@ -31,6 +30,8 @@ class CombinationParams(Params):
     """Combinations to choose; fewer only if there are no more."""
     max_domains_per_combo: int = Field(default=3, ge=2, le=MOST_DOMAINS)
     """Domains of one combination, at most."""
+    partners: int = Field(default=8, ge=2)
+    """Domains with which each is paired, about: so many pairs an author is asked about, for each domain."""
 
 
 @step(
@@ -47,7 +48,11 @@ async def domain_combos_selection(ctx: Context[CombinationParams], key: str) -> 
     persons: dict[str, list[str]] = {}
     for server, blueprint in blueprints.items():
         persons.setdefault(blueprint.core.role_of or blueprint.core_entity, []).append(server)
-    pairs = [(person, pair) for person, servers in persons.items() for pair in combinations(sorted(servers), 2)]
+    pairs = [
+        (person, pair)
+        for person, servers in persons.items()
+        for pair in pairs_in_circle(ctx.random(person).sample(servers, len(servers)), ctx.params.partners)
+    ]
     answers = await asyncio.gather(*(_links(ctx, person, pair, blueprints) for person, pair in pairs))
     links = {pair: value for (_, pair), value in zip(pairs, answers, strict=True)}
     chosen = choose_combinations(persons, links, ctx.params.cross_domain_combinations, ctx.params.max_domains_per_combo)
@@ -62,6 +67,27 @@ async def domain_combos_selection(ctx: Context[CombinationParams], key: str) -> 
     ctx.count("sets considered", chosen.considered)
     ctx.count("sets that no links join", chosen.unlinked)
     ctx.count("combinations", len(chosen.combinations))
+
+
+def pairs_in_circle(servers: Sequence[str], partners: int) -> list[tuple[str, str]]:
+    """Pairs of neighbours in a circle, so that neighbours of one are mostly neighbours too. Few make all pairs.
+
+    Args:
+        servers: The domains in the order of the circle.
+        partners: Neighbours of a domain, half of them on either side; an odd number counts as the next even one.
+
+    Returns:
+        The pairs, each and all in alphabetical order.
+    """
+    reach, count = range(1, (partners + 1) // 2 + 1), len(servers)
+    return sorted(
+        {
+            (min(one, other), max(one, other))
+            for place, one in enumerate(servers)
+            for other in (servers[(place + far) % count] for far in reach)
+            if one != other
+        }
+    )
 
 
 async def _links(

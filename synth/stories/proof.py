@@ -6,6 +6,7 @@ Pure: the same arguments give the same record, so it can run in another process.
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,7 +136,10 @@ def try_stories(inputs: StoryInputs, storylines: Sequence[Storyline]) -> Fusion:
     """
     worlds = {name: World(inputs.blueprints[name], path, now=inputs.now) for name, path in inputs.databases.items()}
     trials = FeasibilityTrials(worlds, _accounts(inputs), f"{inputs.seed}/segments")
-    pruned = [fault for story in storylines if (fault := trials.pruned(story))]
+    with ExitStack() as shared:
+        for world in worlds.values():
+            shared.enter_context(world.sharing())
+        pruned = [fault for story in storylines if (fault := trials.pruned(story))]
     for world in worlds.values():
         world.close()
     infeasible = {fault.storyline for fault in pruned}
@@ -149,7 +153,8 @@ def try_stories(inputs: StoryInputs, storylines: Sequence[Storyline]) -> Fusion:
             fused = inputs.fused.with_bridges(story.bridges)
             world = World(fused, state, now=inputs.now)
             try:
-                outcome, tries = _prove(inputs, fused, world, story)
+                with world.sharing():
+                    outcome, tries = _prove(inputs, fused, world, story)
             except sqlite3.Error as error:
                 # A rule's SQL may fail on the data, by too much work or too long a text.
                 outcome, tries = f"SQL failed: {error}", 0

@@ -100,9 +100,9 @@ def persons_able(blueprint: Blueprint, database: Path | bytes, now: str) -> tupl
     world = World(blueprint, database, now=now)
     visibility = RowVisibility(blueprint)
     callers = _callers(world)
-    return {
-        tool.name: _able(world, tool, callers, visibility) for tool in blueprint.tools if tool.kind == "write"
-    }, len(callers)
+    with world.sharing():
+        able = {tool.name: _able(world, tool, callers, visibility) for tool in blueprint.tools if tool.kind == "write"}
+    return able, len(callers)
 
 
 def infeasible_templates(
@@ -118,11 +118,12 @@ def infeasible_templates(
     """
     world = World(blueprint, database, now=now)
     callers = _callers(world)
-    return {
-        template.id: _why(world, template, callers, seed)
-        for template in templates
-        if not any(isinstance(one, Combination) for one in combinations_of(world, template, callers, 1, seed))
-    }
+    with world.sharing():
+        return {
+            template.id: _why(world, template, callers, seed)
+            for template in templates
+            if not any(isinstance(one, Combination) for one in combinations_of(world, template, callers, 1, seed))
+        }
 
 
 def _callers(world: World) -> list[str]:

@@ -57,7 +57,8 @@ def choose_instances(inputs: SelectionInput, misfit: Misfit) -> Selection:
         misfit: What is cheaper to see than by all gates; other combinations are then tried.
     """
     world = World(inputs.blueprint, inputs.database, now=inputs.now)
-    tried = {template.id: _combinations(world, template, inputs, misfit) for template in inputs.templates}
+    with world.sharing():
+        tried = {template.id: _combinations(world, template, inputs, misfit) for template in inputs.templates}
     able = {name: [one for one in found if isinstance(one, Combination)] for name, found in tried.items()}
     demands = [
         SplitDemand(inputs.splits[name], frozenset(one.caller for one in combinations), inputs.most[name])
@@ -93,6 +94,13 @@ def find_candidates(inputs: SelectionInput) -> Selection:
     out. Pure: the same arguments give the same candidates.
     """
     world = World(inputs.blueprint, inputs.database, now=inputs.now)
+    with world.sharing():
+        selection = _candidates(world, inputs)
+    world.close()
+    return selection
+
+
+def _candidates(world: World, inputs: SelectionInput) -> Selection:
     finders = [
         CandidateFinder(world, template, inputs.most[template.id], inputs.seed)
         for template in inputs.templates
@@ -110,7 +118,6 @@ def find_candidates(inputs: SelectionInput) -> Selection:
         if not candidates:
             reasons = [str(one) for one in found] or ["nobody is in all domains"]
             selection.lacking.append(TemplateWithoutTasks(template=name, reason=_commonest(reasons)))
-    world.close()
     return selection
 
 
