@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -21,8 +21,8 @@ Quantity = Literal["cpu", "wall", "memory", "share"]
 class Figure(Record):
     """The median of all runs and their spread, which is the interquartile range."""
 
-    median: float
-    spread: float
+    median: float = Field(gt=0)
+    spread: float = Field(ge=0)
 
 
 class Measurement(Record):
@@ -68,6 +68,12 @@ class BenchDocument(Record):
     left_out: dict[str, str]
     """Measurements that could not be taken, with the reason."""
 
+    def with_again(self, again: "BenchDocument") -> "BenchDocument":
+        """This document with the groups of another in place of its own."""
+        second = {measurement.name: measurement for measurement in again.measurements}
+        measurements = [second.get(measurement.name, measurement) for measurement in self.measurements]
+        return self.model_copy(update={"groups": {**self.groups, **again.groups}, "measurements": measurements})
+
 
 def read_document(path: Path) -> BenchDocument:
     """Read a document. Raises ConfigError if there is none."""
@@ -89,7 +95,7 @@ Verdict = Literal["worse", "better", "same", "unsure", "not measured", "new"]
 STYLES: dict[Verdict, str] = {"worse": "bold red", "better": "green", "same": "", "unsure": "yellow"}
 
 
-class Change(NamedTuple):
+class ComparedMeasurement(NamedTuple):
     """A measurement in two documents."""
 
     name: str
@@ -100,7 +106,7 @@ class Change(NamedTuple):
     verdict: Verdict
 
 
-def changes(before: BenchDocument, now: BenchDocument) -> list[Change]:
+def changes(before: BenchDocument, now: BenchDocument) -> list[ComparedMeasurement]:
     """Compare two documents, measurement by measurement, in the order of the baseline.
 
     Raises:
@@ -113,35 +119,44 @@ def changes(before: BenchDocument, now: BenchDocument) -> list[Change]:
     return [_change(name, old.get(name), new.get(name)) for name in {**old, **new}]
 
 
-def _change(name: str, before: Measurement | None, now: Measurement | None) -> Change:
+def _change(name: str, before: Measurement | None, now: Measurement | None) -> ComparedMeasurement:
     if before is None or now is None:
-        return Change(name, before, now, None, "new" if before is None else "not measured")
+        return ComparedMeasurement(name, before, now, None, "new" if before is None else "not measured")
     old, new = _compared(before), _compared(now)
     gained = before.of == "share"
     ratio = old.median / new.median if gained else new.median / old.median
     if 1 / WORSE <= ratio <= WORSE:
-        return Change(name, before, now, ratio, "same")
+        return ComparedMeasurement(name, before, now, ratio, "same")
     if abs(new.median - old.median) <= old.spread + new.spread:
-        return Change(name, before, now, ratio, "unsure")
-    return Change(name, before, now, ratio, "worse" if ratio > 1 else "better")
+        return ComparedMeasurement(name, before, now, ratio, "unsure")
+    return ComparedMeasurement(name, before, now, ratio, "worse" if ratio > 1 else "better")
 
 
 def _compared(measurement: Measurement) -> Figure:
     return measurement.units or measurement.value
 
 
-def show_comparison(before: BenchDocument, now: BenchDocument, file: Path, baseline: Path) -> int:
+def worse_groups(before: BenchDocument, now: BenchDocument) -> list[str]:
+    """The groups with a measurement that is worse."""
+    return sorted({change.name.partition(".")[0] for change in changes(before, now) if change.verdict == "worse"})
+
+
+def show_comparison(
+    before: BenchDocument, now: BenchDocument, file: Path, baseline: Path, *, markdown: bool = False
+) -> int:
     """Print two documents side by side, and what to do next.
 
     Args:
         before: The baseline, read from the file `baseline`.
         now: What to compare with it, read from `file`.
+        markdown: Print the table as Markdown has it.
 
     Returns:
         The exit status: 1 if a measurement is worse.
     """
     found = changes(before, now)
     table = _table("measurement", "before", "now", "spreads", "ratio", "")
+    table.box = box.MARKDOWN if markdown else table.box
     for change in found:
         if change.verdict != "not measured":
             table.add_row(change.name, *_cells(change), style=STYLES.get(change.verdict, ""))
@@ -161,7 +176,7 @@ def show_comparison(before: BenchDocument, now: BenchDocument, file: Path, basel
     return 0
 
 
-def _cells(change: Change) -> list[str]:
+def _cells(change: ComparedMeasurement) -> list[str]:
     sides = [change.before, change.now]
     spreads = [_spread(side) for side in sides if side]
     ratio = "" if change.ratio is None else f"{change.ratio:.2f}"
@@ -175,10 +190,9 @@ def _spread(measurement: Measurement) -> str:
 
 def _differences(before: BenchDocument, now: BenchDocument) -> list[str]:
     """What else differs between the two, and may be the cause."""
-    machine = [] if before.machine == now.machine else [("machine", before.machine.cpu, now.machine.cpu)]
-    names = sorted({**before.versions, **now.versions})
-    versions = [(name, before.versions.get(name, "none"), now.versions.get(name, "none")) for name in names]
-    return [f"other {name}: {old} before, {new} now" for name, old, new in machine + versions if old != new or machine]
+    old, new = ({"machine": f"{it.machine.cpu}, {it.machine.cores} cores", **it.versions} for it in (before, now))
+    names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    return [f"other {name}: {old.get(name, 'none')} before, {new.get(name, 'none')} now" for name in names]
 
 
 def show_document(document: BenchDocument) -> None:

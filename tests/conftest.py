@@ -1,47 +1,115 @@
-"""A Prefect server that all tests share: starting one takes as long as many runs."""
+"""What all tests share: a Prefect server and finished datasets. To make one takes as long as many tests."""
 
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from synth.engine.prefect_server import PREFECT_HOME, ApiServer, server_environment
+from skillweave.base import code
+from skillweave.base.errors import ConfigError
+from synth.engine.prefect_server import PREFECT_HOME, ApiServer, require_answer, server_environment
+from tests.pipeline.small import JOINED, OVERRIDES, make_dataset
+from tests.shared import SharedFolder, code_digest
+from tests.waiting import wait_until
 
-GROUPS = {
-    "tests/pipeline/test_joined": "joined",
-    "tests/pipeline": "small",
-    "tests/api": "small",
-    "tests/authors": "authors",
-}
-"""Where tests share a dataset that takes a minute to make."""
+API_URL = "SKILLWEAVE_TESTS_API_URL"
+"""Names the server that the first process has begun for the others."""
+GROUPS = {f"tests/authors/test_{name}": "faulty" for name in ("faults", "keys", "cassette")}
+"""Files that share what only one process can hold. Of each other file, the tests run in one process."""
+LONGEST = ("tests/pipeline", "tests/extending/test_kind", "tests/authors", "tests/engine", "tests/rollout/world")
+"""What begins first, so that no process is left alone with it in the end."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Groups are for runs in several processes; without those the marker means nothing, and is no error."""
     config.addinivalue_line("markers", "xdist_group(name): tests that run in one process")
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="skillweave-tests-")
+        config.add_cleanup(folder.cleanup)
+        server = _begin_server(Path(folder.name))
+        config.add_cleanup(server.close)
+        os.environ[API_URL] = server.url
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of a file, and of all files of a group, run in one process. The longest groups begin first."""
+    """Give each test its group, and put the longest first."""
+
+    def place(item: pytest.Item) -> int:
+        return next((place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start)), len(LONGEST))
+
     for item in items:
         file = item.nodeid.partition("::")[0]
-        group = next((group for start, group in GROUPS.items() if file.startswith(start)), file)
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/pipeline"))
+        item.add_marker(pytest.mark.xdist_group(GROUPS.get(file.removesuffix(".py"), file)))
+    items.sort(key=place)
+
+
+def _begin_server(folder: Path) -> ApiServer:
+    (folder / PREFECT_HOME).mkdir()
+    return ApiServer(server_environment(folder, {"PATH": "/usr/bin:/bin"}), folder / "server.log")
+
+
+def _answers(url: str) -> bool:
+    try:
+        require_answer(url, None)
+    except ConfigError:
+        return False
+    return True
 
 
 @pytest.fixture(scope="session")
 def api_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server that runs while the tests do."""
-    folder = tmp_path_factory.mktemp("api")
-    (folder / PREFECT_HOME).mkdir()
-    server = ApiServer(server_environment(folder, {"PATH": "/usr/bin:/bin"}), folder / "server.log")
+    """The address of a Prefect server that runs while the tests do."""
+    if API_URL in os.environ:
+        wait_until(lambda: _answers(os.environ[API_URL]), "Prefect's server does not start")
+        yield os.environ[API_URL]
+        return
+    server = _begin_server(tmp_path_factory.mktemp("api"))
     try:
         if not server.wait():
             raise server.start_error()
         yield server.url
     finally:
         server.close()
+
+
+@pytest.fixture(scope="session")
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SharedFolder:
+    """Where datasets are kept for all processes, and for later runs of the same code if pytest has a cache."""
+    cache: pytest.Cache | None = getattr(request.config, "cache", None)
+    return SharedFolder(cache.mkdir("shared") if cache else tmp_path_factory.mktemp("shared"), code_digest())
+
+
+@pytest.fixture(scope="session")
+def made(shared: SharedFolder, request: pytest.FixtureRequest) -> Callable[[str, tuple[str, ...]], Path]:
+    """A finished dataset, by name and settings."""
+
+    def make(folder: Path, settings: tuple[str, ...]) -> None:
+        make_dataset(folder / "outputs", settings, request.getfixturevalue("api_url"))
+
+    return lambda name, settings: shared.made(name, settings, lambda folder: make(folder, settings)) / "outputs"
+
+
+@pytest.fixture(scope="session")
+def small(made: Callable[[str, tuple[str, ...]], Path]) -> Path:
+    """A finished dataset of two domains; not to be written to."""
+    return made("small", OVERRIDES)
+
+
+@pytest.fixture(scope="session")
+def joined(made: Callable[[str, tuple[str, ...]], Path]) -> Path:
+    """A finished dataset of two domains and their fused world; not to be written to."""
+    return made("joined", JOINED)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def parsed_once() -> Iterator[None]:
+    """Each source file of the product is parsed once for all runs in this process, not once for each of them."""
+    with patch.object(code, "parse_source", cache(code.parse_source)):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

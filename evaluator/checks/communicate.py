@@ -37,11 +37,11 @@ def telling_message(
     fact: FactToTell, messages: Sequence[Message], steps: Sequence[ExecutedCall], now: str = ""
 ) -> int | None:
     """The position of the message that tells the fact; None where none does."""
-    known = known_since(fact, steps)
     last = next(reversed([*mentions(fact, messages, now)]), None)
-    return (
-        last if known is not None and last is not None and last > known and _tells(fact, messages, last, now) else None
-    )
+    known = known_since(fact, steps) if last is not None else None
+    if last is None or known is None or last <= known:
+        return None
+    return last if _tells(fact, messages, last, now) else None
 
 
 def mentions(fact: FactToTell, messages: Sequence[Message], now: str = "") -> Iterator[int]:
@@ -87,8 +87,14 @@ def _says(fact: FactToTell, value: Json, messages: Sequence[Message], place: int
 
 
 def _returns(value: Json, wanted: Sequence[Json]) -> bool:
-    if isinstance(value, dict):
-        return any(_returns(part, wanted) for part in value.values())
-    if isinstance(value, list):
-        return any(_returns(part, wanted) for part in value)
-    return any(value == one and type(value) is type(one) for one in wanted)
+    """Whether one of the values stands in a result, at any level."""
+    parts = [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            parts += part.values()
+        elif isinstance(part, list):
+            parts += part
+        elif part in wanted and any(part == one and type(part) is type(one) for one in wanted):
+            return True
+    return False

@@ -18,11 +18,9 @@ from evaluator.replay.trial import ReplayedTrial, Trial
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Cells, RowChange
 from skillweave.schema.score import PolicyCheck
-from skillweave.world.world import World
+from skillweave.world.world import PersonColumns, World
 
 _Place = tuple[str, str, str]
-_Columns = Mapping[str, Mapping[str, str]]
-"""Table -> column that names a person -> column of the core entity with the same value."""
 
 
 def check_policy(trial: Trial) -> PolicyCheck | None:
@@ -35,7 +33,7 @@ def check_policy(trial: Trial) -> PolicyCheck | None:
     """
     task, calls = trial.task, trial.execution.calls
     kind, messages = KINDS[task.kind], None if trial.transcript is None else trial.messages
-    conduct = AgentConduct(task, calls, messages, trial.turns, trial.user_records is not None)
+    conduct = AgentConduct(task, calls, messages, trial.heard, trial.user_records is not None)
     for_others = changes_for_others(trial) if isinstance(trial, ReplayedTrial) else []
     faults = [*_broken_rules(calls), *for_others, *kind.conduct_faults(conduct)]
     if messages is None and not faults and kind.needs_messages(task, calls):
@@ -76,32 +74,17 @@ def changes_for_others(trial: ReplayedTrial) -> list[str]:
     writes = [step for step in trial.execution.calls if step.writes]
     if person is None or not writes:
         return found
-    columns = _person_columns(trial.world.blueprint)
-    demanded = _demanded(trial, columns)
-    minted = frozenset(trial.execution.minted)
-    for step, change, owners in _owned(trial.world, writes, trial.task.initial_state.patch, columns):
-        if person not in owners and _place(change, owners, minted) not in demanded:
+    columns, minted = trial.world.person_columns, frozenset(trial.execution.minted)
+    owned = _owned(trial.world, writes, trial.task.initial_state.patch, columns)
+    others = [(step, change, owners) for step, change, owners in owned if person not in owners]
+    demanded = _demanded(trial, columns) if others else set()
+    for step, change, owners in others:
+        if _place(change, owners, minted) not in demanded:
             found.append(f"{change.table} {_key(change)} of {owners[0]} in call {step.position} ({step.tool})")
     return found
 
 
-def _person_columns(blueprint: Blueprint) -> _Columns:
-    core, accounts = blueprint.core, {role.own.name: role.account for role in blueprint.roles}
-    found = {
-        entity.table: {
-            column.name: accounts[target]
-            for column in entity.attributes
-            if (target := (column.references or "").partition(".")[0]) in accounts
-        }
-        for entity in blueprint.tables
-    }
-    keys = {role.own.table: {role.key: role.account} for role in blueprint.roles}
-    for table, accounts_of in {core.table: {core.key: core.key}, **keys}.items():
-        found[table] = {**accounts_of, **found[table]}
-    return found
-
-
-def _demanded(trial: ReplayedTrial, columns: _Columns) -> set[_Place]:
+def _demanded(trial: ReplayedTrial, columns: PersonColumns) -> set[_Place]:
     criteria = trial.task.criteria
     return {
         _place(change, _owners(trial.world, columns.get(change.table, {}), change.after), ())
@@ -111,7 +94,7 @@ def _demanded(trial: ReplayedTrial, columns: _Columns) -> set[_Place]:
 
 
 def _owned(
-    world: World, steps: Sequence[ExecutedCall], patch: Sequence[RowChange], columns: _Columns
+    world: World, steps: Sequence[ExecutedCall], patch: Sequence[RowChange], columns: PersonColumns
 ) -> Iterator[tuple[ExecutedCall, RowChange, list[str]]]:
     """Each change of a row that belongs to a person, with its owners before and after."""
     rows: dict[tuple[str, str], Cells] = {(change.table, _key(change)): change.after or {} for change in patch}

@@ -23,7 +23,7 @@ def has_left(trial: ReplayedTrial) -> bool:
     """Whether the user ended it while a question was open, its request neither done, declined nor handed over: no write
     was made, not all was told, and the agent's last words hold a question mark. Giving up out of patience is none."""
     steps = trial.execution.calls
-    is_over = bool(trial.turns) and (trial.turns[-1].done or STOP in (trial.messages[-1].content or ""))
+    is_over = bool(trial.heard) and (trial.heard[-1].done or STOP in (trial.messages[-1].content or ""))
     if not is_over or recorded_declines(steps) or transfer_call(steps) or any(step.writes for step in steps):
         return False
     criteria = trial.task.criteria

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 from evaluator.replay.execution import ExecutedCall
-from evaluator.text.facts import tells_fact, words_of
+from evaluator.text.facts import is_told, tells_fact, words_of
 from evaluator.variants.conversation import Variant
 from evaluator.variants.equivalents import call_formats, equivalents
 from evaluator.variants.executor import VariantExecutor
@@ -154,7 +154,7 @@ def _is_settled(conduct: AgentConduct, fact: Fact, write: ExecutedCall) -> bool:
     for turn in conduct.turns:
         if 0 <= write.message < turn.message:
             return False
-        if fact.id in turn.tells:
+        if is_told(fact, messages, turn.message, conduct.task.now):
             return True
         proposed = [
             message.content or "" for message in messages[before + 1 : turn.message] if message.role == "assistant"

@@ -30,7 +30,7 @@ from evaluator.variants.held_out import (
     transfer_to_human,
 )
 from evaluator.variants.held_out_calls import needless_declines
-from evaluator.variants.mutants import decline_calls, found_writes
+from evaluator.variants.mutants import MOST_RULES, decline_calls, found_writes
 from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass
@@ -104,7 +104,7 @@ def declined(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
     if wrong:
         yield _wrong(executor, "wrong_rule", _recording(executor, wrong[:1]), _MISNAMED)
         yield _wrong(executor, "wrong_rule_beside", _recording(executor, [wanted.rule, wrong[-1]]), _MISNAMED)
-        every = [rule for rule in executor.world.blueprint.rules if rule in {*wrong, *wanted.accepted}]
+        every = [rule for rule in executor.world.blueprint.rules if rule in {*wrong[:MOST_RULES], *wanted.accepted}]
         yield _wrong(executor, "every_rule", _recording(executor, every), _MISNAMED)
     yield from _changed(executor)
 

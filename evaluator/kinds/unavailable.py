@@ -36,7 +36,7 @@ from evaluator.variants.held_out import (
     held_out_passing,
     transfer_to_human,
 )
-from evaluator.variants.mutants import decline_calls, found_writes
+from evaluator.variants.mutants import MOST_RULES, decline_calls, found_writes
 from skillweave.schema.contract import TRANSFER
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Task
@@ -142,7 +142,7 @@ def _not_handed_over(executor: VariantExecutor) -> Iterator[Variant]:
     yield failing("declined", transcript(executor.task, declined.steps, [_SORRY]), _DECLINED)
     for name, calls in [
         ("declined_and_handed_over", [*decline_calls(rules[:1]), _RIGHT]),
-        ("declined_by_every_rule", [*decline_calls(rules), _RIGHT]),
+        ("declined_by_every_rule", [*decline_calls(rules[:MOST_RULES]), _RIGHT]),
         ("handed_over_by_rule", [VariantCall(TRANSFER, {"reason": "policy", "rule": rules[0], "summary": _SUMMARY})]),
     ]:
         yield failing(name, transcript(executor.task, _execution(executor, calls).steps, []), _DECLINED, "transfer")

@@ -7,7 +7,6 @@ from skillweave.schema.contract import Call, CallResult, RowChange, ToolError
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
 from skillweave.schema.trajectory import Message
-from skillweave.world.canonical import canonical
 from skillweave.world.diff import delta
 from skillweave.world.replay import rebound
 from skillweave.world.session import Session
@@ -120,6 +119,6 @@ class _Recorder:
     def finish(self, unbound: list[str]) -> Execution:
         session = self._session
         minted = list(session.minted)
-        changes = canonical(self._before, minted)
+        changes = session.canonical()
         defects = [*session.defects, *unbound]
         return Execution(self._steps, changes, minted, session.transfer, session.caller, defects)

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from evaluator.replay.execution import Execution
 from evaluator.replay.golden import GoldenExecution
-from evaluator.text.facts import user_turns_of
+from evaluator.text.facts import heard_turns, user_turns_of
 from skillweave.schema.record import Json
 from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
@@ -101,6 +101,11 @@ class Trial:
     def messages(self) -> Sequence[Message]:
         """The conversation until the user left; empty where it is unknown."""
         return until_end(self.transcript or (), self.user_records or ())
+
+    @cached_property
+    def heard(self) -> list[UserTurn]:
+        """What is recorded of each message of the user, in order."""
+        return heard_turns(self.messages, self.user_records)
 
     @cached_property
     def turns(self) -> list[UserTurn]:

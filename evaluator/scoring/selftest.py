@@ -3,12 +3,13 @@
 Each variant is read from a line, as anybody's trajectory is.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from pydantic_core import to_json
+
 from evaluator.kinds import KINDS
-from evaluator.replay.trial import ScoredTrial, read_trajectory
+from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, read_trajectory
 from evaluator.scoring.evaluate import EvaluationSource, Evaluator, NotScoredError
 from evaluator.variants.conversation import Variant
 from evaluator.variants.executor import VariantExecutor
@@ -90,6 +91,20 @@ def selftest_outcomes(dataset: Dataset, evaluator: Evaluator, task: Task) -> Ite
         yield _outcome(task, variant, evaluator.evaluate(read_trajectory(content), digest_bytes(content)))
 
 
+def recorded(task: Task, number: int, variant: Variant) -> RecordedTrajectory:
+    """The variant as a trajectory that has been read; `trajectory_line` read again is equal."""
+    return RecordedTrajectory.model_construct(
+        id=f"{task.id}#{number}",
+        task_id=task.id,
+        trial=number,
+        world=task.world,
+        domains=task.domains,
+        messages=variant.messages,
+        user_turns=variant.turns,
+        stop_reason=variant.stop_reason,
+    )
+
+
 def trajectory_line(task: Task, number: int, variant: Variant) -> bytes:
     """The variant as a line of a rollouts folder."""
     record = {
@@ -99,12 +114,12 @@ def trajectory_line(task: Task, number: int, variant: Variant) -> bytes:
         "trial": number,
         "world": task.world,
         "domains": task.domains,
-        "messages": [message.model_dump(mode="json", exclude_none=True) for message in variant.messages],
+        "messages": variant.messages,
         "user_turns": [turn.model_dump(mode="json") for turn in variant.turns],
         "stop_reason": variant.stop_reason,
         "error": None,
     }
-    return json.dumps(record).encode()
+    return to_json(record, exclude_none=True)
 
 
 def _outcome(task: Task, variant: Variant, result: Result) -> SelftestOutcome:

@@ -68,6 +68,21 @@ def states_value(
     """
     if value is None or isinstance(value, bool | list | dict):
         return False
+    # Only a time of day may have its day from what was said before.
+    before = tuple(earlier) if isinstance(value, str) and ":" in value else ()
+    return _states(text, value, type, unit, now, before, loosely)
+
+
+@lru_cache(maxsize=CACHED_TEXTS, typed=True)
+def _states(
+    text: str,
+    value: str | float,
+    type: AttributeType | None,
+    unit: str | None,
+    now: str,
+    earlier: Sequence[str],
+    loosely: bool,
+) -> bool:
     if isinstance(value, int | float):
         return _has_number(text, Decimal(str(value)), is_money=unit == "cents")
     moment = _ISO.fullmatch(value) if type in (None, "date", "datetime") else None
@@ -315,15 +330,23 @@ def user_turns_of(task: Task, messages: Sequence[Message], recorded: Iterable[Us
     A user's record is kept, but which facts a message tells is found in its text: a record is not trusted there.
     Without a record nobody knows whether the user agreed.
     """
+    facts = task.scenario.facts
+    return [
+        turn.model_copy(
+            update={"tells": [fact.id for fact in facts if is_told(fact, messages, turn.message, task.now)]}
+        )
+        for turn in heard_turns(messages, recorded)
+    ]
+
+
+def heard_turns(messages: Sequence[Message], recorded: Iterable[UserTurn] | None) -> list[UserTurn]:
+    """The record of each message of the user, in order; an empty one where there is none."""
     known: Mapping[int, UserTurn] = {turn.message: turn for turn in recorded or ()}
-    found, earlier = [], list[str]()
-    for place, message in enumerate(messages):
-        if message.role == "user":
-            told = [
-                fact.id for fact in task.scenario.facts if tells_fact(fact, message.content or "", task.now, earlier)
-            ]
-            turn = known.get(place) or UserTurn(message=place)
-            found.append(turn.model_copy(update={"tells": told}))
-        if message.role in ("user", "assistant") and message.content:
-            earlier.append(message.content)
-    return found
+    places = [place for place, message in enumerate(messages) if message.role == "user"]
+    return [known.get(place) or UserTurn(message=place) for place in places]
+
+
+def is_told(fact: Fact, messages: Sequence[Message], place: int, now: str) -> bool:
+    """Whether a message tells a fact; what was said before it may give the day of a time."""
+    earlier = [one.content for one in messages[:place] if one.role in ("user", "assistant") and one.content]
+    return tells_fact(fact, messages[place].content or "", now, earlier)

@@ -52,7 +52,7 @@ def values_of(executor: VariantExecutor, parameter: Parameter, random: Random) -
         return [*random.sample(parameter.enum, len(parameter.enum))]
     if parameter.type == "boolean":
         return [True, False]
-    shown = [value for name, value in result_values(executor) if name == parameter.name and _fits(parameter, value)]
+    shown = [value for value in executor.shown.get(parameter.name, ()) if _fits(parameter, value)]
     examples: list[Json] = [*random.sample(parameter.examples, len(parameter.examples))]
     return _distinct([*shown, *examples, *_usual(executor, parameter)])
 
@@ -60,7 +60,7 @@ def values_of(executor: VariantExecutor, parameter: Parameter, random: Random) -
 def keys_of(executor: VariantExecutor, reference: str, random: Random) -> list[str]:
     """Keys of rows that a reference may name: first those that results show, then those of the caller's own rows."""
     key = executor.world.blueprint.target(reference)[1]
-    shown = [str(value) for name, value in result_values(executor) if name == key.name]
+    shown = map(str, executor.shown.get(key.name, ()))
     if reference not in executor.keys:
         executor.keys[reference] = _keys(executor, reference)
     rest = executor.keys[reference]
@@ -101,12 +101,6 @@ def owner_of(executor: VariantExecutor, reference: str) -> Owner | None:
     return next(owned, None)
 
 
-def result_values(executor: VariantExecutor) -> Iterator[tuple[str, Json]]:
-    """Names and values in the results of the golden calls, in order."""
-    for result in executor.results:
-        yield from _leaves("", result.value)
-
-
 def changed_values(executor: VariantExecutor, parameter: Parameter, value: Json, random: Random) -> list[Json]:
     """Other values for a parameter that names no row, the nearest first."""
     near = _shifted(value) if parameter.type in ("date", "datetime") else []
@@ -116,17 +110,6 @@ def changed_values(executor: VariantExecutor, parameter: Parameter, value: Json,
         near = [_another_digit(value)] if value[-1:].isdigit() else [f"{value} Two"]
     candidates = _distinct([*near, *values_of(executor, parameter, random)])
     return [other for other in candidates if dump(other) != dump(value)]
-
-
-def _leaves(name: str, value: Json) -> Iterator[tuple[str, Json]]:
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield from _leaves(key, part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _leaves(name, part)
-    elif value is not None:
-        yield name, value
 
 
 def _fits(parameter: Parameter, value: Json) -> bool:

@@ -7,7 +7,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 from evaluator.text import facts as values
 from evaluator.variants.executor import VariantExecutor, VariantStep
@@ -22,6 +23,8 @@ _FAREWELL = "Thank you, that is all."
 PARTING_WORDS = "Everything has been looked into. Is there anything else?"
 """Polite words without a fact."""
 _MOST_ROWS = 400
+CACHED_MESSAGES = 1024
+"""Messages that are kept, because the variants of a task share most of them."""
 
 
 @dataclass(frozen=True)
@@ -182,33 +185,46 @@ class _ConversationWriter:
     _calls: int = 0
 
     def say(self, words: Utterance, *, is_last: bool = False) -> None:
-        self.messages.append(Message(role="assistant", content=words.text))
+        self.messages.append(_spoken("assistant", words.text))
         self.hear(words.reply, words, is_last=is_last)
 
     def hear(self, text: str, words: Utterance | None = None, *, is_last: bool = False) -> None:
         agrees, wants_human = (words.agrees, words.wants_human) if words else (None, False)
-        turn = UserTurn(message=len(self.messages), agrees=agrees, wants_human=wants_human, done=is_last)
-        self.turns.append(turn)
-        self.messages.append(Message(role="user", content=text))
+        self.turns.append(_turn(len(self.messages), agrees, wants_human, is_last))
+        self.messages.append(_spoken("user", text))
 
     def call(self, batch: Sequence[VariantStep]) -> None:
-        ids = [f"call_{self._calls + place}" for place in range(len(batch))]
+        self.messages += _call_messages(tuple(batch), self._calls, self.manner)
         self._calls += len(batch)
-        calls = [ToolCall(id=id, function=self._function(step)) for id, step in zip(ids, batch, strict=True)]
-        self.messages.append(Message(role="assistant", tool_calls=calls))
-        for id, step in zip(ids, batch, strict=True):
-            self.messages.append(Message(role="tool", tool_call_id=id, content=_shown(step)))
-
-    def _function(self, step: VariantStep) -> FunctionCall:
-        arguments: str | dict[str, Json] = step.arguments if self.manner.is_object else json.dumps(step.arguments)
-        name = self.manner.prefix + step.call.tool
-        return FunctionCall(name=name, arguments=_UNREADABLE if step.call.is_malformed else arguments)
 
 
-def _shown(step: VariantStep) -> str:
-    error = step.result.error
-    value: Json = step.result.value if error is None else {"error": error.model_dump(mode="json")}
-    return json.dumps(value, ensure_ascii=False)
+@lru_cache(maxsize=CACHED_MESSAGES)
+def _turn(message: int, agrees: bool | None, wants_human: bool, done: bool) -> UserTurn:
+    return UserTurn(message=message, agrees=agrees, wants_human=wants_human, done=done)
+
+
+@lru_cache(maxsize=CACHED_MESSAGES)
+def _spoken(role: Literal["user", "assistant"], text: str) -> Message:
+    return Message(role=role, content=text)
+
+
+@lru_cache(maxsize=CACHED_MESSAGES)
+def _call_messages(batch: tuple[VariantStep, ...], first: int, manner: CallFormat) -> list[Message]:
+    """The message with some calls, and those with their results.
+
+    Args:
+        first: How many calls there were before.
+    """
+    ids = [f"call_{first + place}" for place in range(len(batch))]
+    calls = [ToolCall(id=id, function=_function(step, manner)) for id, step in zip(ids, batch, strict=True)]
+    results = [Message(role="tool", tool_call_id=id, content=step.text) for id, step in zip(ids, batch, strict=True)]
+    return [Message(role="assistant", tool_calls=calls), *results]
+
+
+def _function(step: VariantStep, manner: CallFormat) -> FunctionCall:
+    arguments: str | dict[str, Json] = step.arguments if manner.is_object else json.dumps(step.arguments)
+    name = manner.prefix + step.call.tool
+    return FunctionCall(name=name, arguments=_UNREADABLE if step.call.is_malformed else arguments)
 
 
 def fact_sentence(fact: FactToTell, form: str) -> str:

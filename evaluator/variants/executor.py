@@ -1,20 +1,23 @@
 """Executes variants of a task's golden calls in fresh sessions of its world."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from skillweave.schema.contract import SESSION_TOOLS, CallResult, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task
-from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
 from skillweave.world.noise import ERRORS
 from skillweave.world.replay import rebound, result_reference, spoiled_calls
 from skillweave.world.session import ContractSession
-from skillweave.world.tools import name_of
+from skillweave.world.tools import name_of, result_text
 from skillweave.world.world import World
+
+WriteSort = Literal["extra_write", "undone", "broken_rule"]
+"""What a write after the golden calls leads to."""
 
 
 class VariantCall(NamedTuple):
@@ -29,12 +32,15 @@ class VariantCall(NamedTuple):
     """Whether its arguments are unreadable; then the call is not executed."""
 
 
-class VariantStep(NamedTuple):
-    """An executed call with its result."""
+@dataclass(frozen=True, eq=False, slots=True)
+class VariantStep:
+    """An executed call with its result. Executions that make the same call with the same result share it."""
 
     call: VariantCall
     arguments: dict[str, Json]
     result: CallResult
+    text: str
+    """The result as agents see it."""
 
 
 class VariantExecution(NamedTuple):
@@ -62,6 +68,12 @@ class VariantExecutor:
         """The golden calls."""
         self.keys: dict[str, list[str]] = {}
         """Reference -> keys of the initial rows that it may name, computed at first use."""
+        self.sorts: dict[tuple[str, int], WriteSort | None] = {}
+        """Tool and number of a call after the golden calls -> its sort; None if it fails or reaches the goal."""
+        self._goals: dict[int, tuple[Sequence[RowChange], bool]] = {}
+        """By their identity: changes, and whether they are an end state that the task demands."""
+        self._steps: dict[tuple[int, int], VariantStep] = {}
+        """By the identity of call and result, which a step keeps alive."""
         self._minted: frozenset[str] = frozenset()
         self.golden = self.execute(self.calls)
         """The golden calls, executed."""
@@ -76,6 +88,14 @@ class VariantExecutor:
     def results(self) -> list[CallResult]:
         """Results of the golden calls."""
         return [step.result for step in self.golden.steps]
+
+    @cached_property
+    def shown(self) -> dict[str, list[Json]]:
+        """Name -> the values that the results of the golden calls show under it, in order."""
+        values: dict[str, list[Json]] = {}
+        for result in self.results:
+            _collect("", result.value, values)
+        return values
 
     @cached_property
     def writes(self) -> list[int]:
@@ -118,7 +138,7 @@ class VariantExecutor:
         """Execute calls in a fresh session, with arguments bound again from results and without failed golden calls."""
         with self.world.session(self.task) as session:
             steps, unexecuted = self._execute(session, calls)
-            return VariantExecution(steps, canonical(session.diff(), session.minted), unexecuted)
+            return VariantExecution(steps, session.canonical(), unexecuted)
 
     def session(self, count: int) -> ContractSession:
         """A session after the first `count` golden calls; the caller closes it."""
@@ -128,8 +148,11 @@ class VariantExecutor:
 
     def reaches_goal(self, changes: Sequence[RowChange]) -> bool:
         """Whether the changes, in canonical form, are an end state that the task demands."""
-        demanded = [self.task.criteria.state, *self.task.criteria.any_of]
-        return any(compare(state, changes, self.world.comparison).is_empty for state in demanded)
+        if id(changes) not in self._goals:
+            demanded = [self.task.criteria.state, *self.task.criteria.any_of]
+            is_reached = any(compare(state, changes, self.world.comparison).is_empty for state in demanded)
+            self._goals[id(changes)] = changes, is_reached
+        return self._goals[id(changes)][1]
 
     def with_arguments(self, position: int, arguments: Mapping[str, Json]) -> list[VariantCall]:
         """The golden calls, with these arguments in one of them."""
@@ -160,32 +183,38 @@ class VariantExecutor:
                 continue
             if call.golden is not None:
                 results[call.golden] = result
-            steps.append(VariantStep(call, arguments or {}, result))
+            steps.append(self._step(call, arguments or {}, result))
         return steps, unexecuted
+
+    def _step(self, call: VariantCall, arguments: dict[str, Json], result: CallResult) -> VariantStep:
+        """The step of a call and its result, which follow from each other where sessions share what they execute."""
+        key = id(call), id(result)
+        if key not in self._steps:
+            self._steps[key] = VariantStep(call, arguments, result, result_text(result))
+        return self._steps[key]
 
     def _arguments(self, call: VariantCall, results: Mapping[int, CallResult]) -> dict[str, Json] | None:
         """The arguments of a call; None if they come from a result that does not exist."""
         if call.golden is None:
             return dict(call.arguments)
         golden = self.task.golden[call.golden]
-        grounding = {name: source for name, source in golden.grounding.items() if name not in call.arguments}
         try:
-            bound = self._rebound(golden, grounding, results)
+            bound = self._rebound(golden, call.arguments, results)
         except LookupError:
             return None
         return {**bound, **call.arguments}
 
     def _rebound(
-        self, golden: GoldenCall, kept: Mapping[str, str], results: Mapping[int, CallResult]
+        self, golden: GoldenCall, given: Collection[str], results: Mapping[int, CallResult]
     ) -> dict[str, Json]:
-        """Bind the arguments again. One without its source keeps its value, unless the golden execution minted it."""
-        sources = {name: result_reference(source) for name, source in kept.items()}
+        """Bind the arguments again, except those that are given. One without its source keeps its value, unless the
+        golden execution minted it."""
+        sources = {name: result_reference(text) for name, text in golden.grounding.items() if name not in given}
         lost = [name for name, source in sources.items() if source is not None and source.call not in results]
         if any(golden.arguments.get(name) in self._minted for name in lost):
             raise LookupError(golden.tool)
-        grounding = {name: source for name, source in kept.items() if name not in lost}
         by_position = [results.get(position, _UNREADABLE) for position in range(len(self.task.golden))]
-        return rebound(golden.model_copy(update={"grounding": grounding}), by_position)
+        return rebound(golden, by_position, {*given, *lost})
 
 
 _UNREADABLE = CallResult.model_validate(
@@ -196,6 +225,18 @@ _UNREADABLE = CallResult.model_validate(
     }
 )
 """The result of a call whose arguments cannot be read."""
+
+
+def _collect(name: str, value: Json, values: dict[str, list[Json]]) -> None:
+    """Add the scalars in a value, each under the name nearest to it."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _collect(key, part, values)
+    elif isinstance(value, list):
+        for part in value:
+            _collect(name, part, values)
+    elif value is not None:
+        values.setdefault(name, []).append(value)
 
 
 def first_lawful(

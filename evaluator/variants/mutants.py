@@ -1,7 +1,6 @@
 """Variants that all fail: wrong, missing or additional calls, unfinished work, and wrong or untold facts."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Literal
 
 from evaluator.variants.arguments import arguments_of, changed_calls
 from evaluator.variants.conversation import (
@@ -21,15 +20,16 @@ from evaluator.variants.conversation import (
     value_in_words,
 )
 from evaluator.variants.equivalents import reorderings
-from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
+from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor, WriteSort
 from skillweave.schema.contract import DECLINE, TRANSFER, RowChange, Tool
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import FactToTell
-from skillweave.world.canonical import canonical, dump
+from skillweave.world.canonical import dump
 from skillweave.world.diff import delta
 from skillweave.world.session import ContractSession
+from skillweave.world.sql import parse
+from skillweave.world.world import World
 
-Sort = Literal["extra_write", "undone", "broken_rule"]
 _MOST_TRIES = 16
 """Most calls to try of one tool."""
 _ROUNDS = 8
@@ -38,6 +38,8 @@ _WORDS = "Thank you for getting in touch. I hope that this helps you."
 _NO = "I am sorry, but a rule does not allow that."
 _HAND_OVER = {"reason": "user_request", "summary": "The customer needs help."}
 _DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined"})
+MOST_RULES = 8
+"""Rules to record at once in the place of every rule: each wrong one is a fault, so more of them show nothing more."""
 _MOST_BESIDE = 2
 """Most rival values to tell together with the right value."""
 _UNTOLD: frozenset[FailureClass] = frozenset({"did_not_tell"})
@@ -134,7 +136,7 @@ def _failing(
     return failing(name, transcript(executor.task, execution.steps, words), {*classes, *broken})
 
 
-def further_writes(executor: VariantExecutor, sorts: Sequence[Sort]) -> Iterator[Variant]:
+def further_writes(executor: VariantExecutor, sorts: Sequence[WriteSort]) -> Iterator[Variant]:
     """One additional write of each sort, after the golden calls. If there is no plain extra write, one that undoes a
     golden change takes its place."""
     writes = found_writes(executor, sorts)
@@ -147,33 +149,38 @@ def further_writes(executor: VariantExecutor, sorts: Sequence[Sort]) -> Iterator
             yield failing(sort, transcript(executor.task, execution.steps, words), _classes(executor, sort))
 
 
-def found_writes(executor: VariantExecutor, sorts: Collection[Sort]) -> dict[Sort, VariantCall]:
+def found_writes(executor: VariantExecutor, sorts: Collection[WriteSort]) -> dict[WriteSort, VariantCall]:
     """Writes after the golden calls that lead to another end state: the first of each of these sorts. The tools take
     turns in a random order."""
-    by_sort: dict[Sort, VariantCall] = {}
+    by_sort: dict[WriteSort, VariantCall] = {}
     writes = [tool for tool in executor.tools if tool.kind == "write"]
     with executor.session(len(executor.world_calls)) as session:
         before = session.diff()
         touched = {_row(change) for change in before}
+        tables = {change.table for change in before}
         for tool in executor.random("further writes").sample(writes, len(writes)):
-            sought = {sort for sort in sorts if _is_possible(sort, tool, touched)}
-            for call in _calls(executor, tool):
+            sought = {sort for sort in sorts if _is_possible(executor.world, sort, tool, tables)}
+            for number, call in enumerate(_calls(executor, tool)):
                 if sought <= by_sort.keys():
                     break
-                sort = _sort_of(executor, session, call, before, touched)
+                if (tool.name, number) not in executor.sorts:
+                    executor.sorts[tool.name, number] = _sort_of(executor, session, call, before, touched)
+                sort = executor.sorts[tool.name, number]
                 if sort is not None:
                     by_sort.setdefault(sort, call)
     return by_sort
 
 
-def _is_possible(sort: Sort, tool: Tool, touched: Collection[str]) -> bool:
-    """Whether a tool may give a write of this sort."""
+def _is_possible(world: World, sort: WriteSort, tool: Tool, touched: Collection[str]) -> bool:
+    """Whether a tool may give a write of this sort. To undo a change it has to write a table that was changed, or a
+    view, whose tables are not looked up."""
     if sort == "broken_rule":
         return any(guard.enforced_by == "agent" for guard in tool.guards)
-    return sort != "undone" or bool(touched)
+    undoing = {*touched, *(view.entity.table for view in world.blueprint.views)}
+    return sort != "undone" or any(parse(effect.sql).target in undoing for effect in tool.effects)
 
 
-def _classes(executor: VariantExecutor, sort: Sort) -> set[FailureClass]:
+def _classes(executor: VariantExecutor, sort: WriteSort) -> set[FailureClass]:
     """The failure classes of a sort; a broken rule is an extra write if the reward does not count the policy check."""
     if sort != "broken_rule":
         return {"extra_write"}
@@ -189,7 +196,7 @@ def _calls(executor: VariantExecutor, tool: Tool) -> Iterator[VariantCall]:
 
 def _sort_of(
     executor: VariantExecutor, session: ContractSession, call: VariantCall, before: list[RowChange], touched: set[str]
-) -> Sort | None:
+) -> WriteSort | None:
     """The sort of a write, which is executed and rolled back; None if it fails or reaches the goal."""
     mark = session.mark()
     try:
@@ -197,7 +204,7 @@ def _sort_of(
         if not result.ok or not any(result.changed):
             return None
         after = session.diff()
-        if executor.reaches_goal(canonical(after, session.minted)):
+        if executor.reaches_goal(session.canonical()):
             return None
         if result.violations:
             return "broken_rule"
@@ -230,12 +237,12 @@ def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
-    """Decline a request that is possible: instead of the work, in addition to it, and by every rule."""
+    """Decline a request that is possible: instead of the work, in addition to it, and by many rules."""
     rules = executor.world.blueprint.rules
     if not rules:
         return
     missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
-    first, every = decline_calls(rules[:1]), decline_calls(rules)
+    first, every = decline_calls(rules[:1]), decline_calls(rules[:MOST_RULES])
     words = all_facts(executor.task.criteria.communicate)
     for name, calls, utterances, classes in [
         ("declined", first, _NO, _DECLINED | missing),

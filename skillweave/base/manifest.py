@@ -144,6 +144,8 @@ class Manifest:
         self._store = store
         self._lock = threading.Lock()
         self._items: dict[tuple[str, str], ItemRecord] = {}
+        self._blaming: dict[tuple[str, str], set[str]] = {}
+        """Item -> steps whose item of the same key was rejected for a fault that lies in it."""
         self._owners: dict[str, tuple[str, str]] = {}
         self._fingerprints: dict[str, Fingerprint] = {}
         self._joined: dict[str, JoinedFile] = {}
@@ -195,8 +197,10 @@ class Manifest:
         self._append({"unjoined": path})
 
     def save(self) -> None:
-        """Fold the journal into `manifest.json`."""
+        """Fold the journal into `manifest.json`; without a journal the file is as it should be."""
         with self._lock:
+            if self._store.exists(MANIFEST) and not self._store.exists(JOURNAL):
+                return
             used = {record.fingerprint for record in self._items.values()}
             content: dict[str, Json] = {
                 "format": FORMAT,
@@ -251,14 +255,18 @@ class Manifest:
     def _take(self, record: ItemRecord) -> None:
         """Take over a record. Rejections that blame the item refer to its old outcome, so they are dropped."""
         name = (record.step, record.key)
-        for other in [one for one in self._items.values() if (one.lies_in, one.key) == name]:
-            self._drop((other.step, other.key))
+        for step in sorted(self._blaming.pop(name, ())):
+            self._drop((step, record.key))
         self._drop(name)
         self._items[name] = record
+        if record.lies_in:
+            self._blaming.setdefault((record.lies_in, record.key), set()).add(record.step)
         self._owners.update({output.label: name for output in record.outputs})
 
     def _drop(self, name: tuple[str, str]) -> None:
         before = self._items.pop(name, None)
+        if before is not None and before.lies_in:
+            self._blaming.get((before.lies_in, before.key), set()).discard(before.step)
         for output in before.outputs if before else ():
             if self._owners.get(output.label) == name:
                 del self._owners[output.label]

@@ -7,7 +7,7 @@ underscores, so they are checked where they enter. Texts are bounded so that dec
 import keyword
 import re
 from functools import lru_cache
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
@@ -39,10 +39,33 @@ SQL_KEYWORDS = frozenset(_KEYWORDS.split())
 _FUSED_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
 
 
+_put = object.__setattr__
+
+
 class Record(BaseModel):
     """The base of every record that is read from or written to a file. It is frozen; an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    _in_order: ClassVar[tuple[str, ...] | None] = None
+    """The fields, in order; None for a record that takes others too."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        cls._in_order = None if cls.model_config.get("extra") == "allow" else tuple(cls.model_fields)
+
+    if not TYPE_CHECKING:  # mypy's plugin gives each record a signature of its own.
+
+        @classmethod
+        def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
+            """As pydantic's; several times as fast if all fields are given in their order, as the calls of tools do."""
+            if tuple(values) != cls._in_order or _fields_set is not None:
+                return super().model_construct(_fields_set, **values)
+            record = cls.__new__(cls)
+            _put(record, "__dict__", values)
+            _put(record, "__pydantic_fields_set__", {*values})
+            _put(record, "__pydantic_extra__", None)
+            _put(record, "__pydantic_private__", None)
+            return record
 
 
 Label = Annotated[str, Field(max_length=200)]

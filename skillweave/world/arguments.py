@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
+from functools import lru_cache
 
 from skillweave.schema.contract import Parameter, ParameterType, Tool
 from skillweave.schema.record import Json
@@ -42,24 +43,35 @@ def bind(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, BoundValue]:
     Raises:
         ArgumentError: An argument does not fit; the message names the first one.
     """
-    known = {parameter.name for parameter in tool.parameters}
-    for name in sorted(set(arguments) - known):
-        takes = ", ".join(parameter.name for parameter in tool.parameters) or "no arguments"
+    bound: dict[str, BoundValue] = {parameter.name: None for parameter in tool.parameters}
+    if not arguments.keys() <= bound.keys():
+        name, takes = min(arguments.keys() - bound.keys()), ", ".join(bound) or "no arguments"
         raise ArgumentError(f"unknown argument {name!r}; {tool.name} takes {takes}")
-    return {parameter.name: bind_argument(parameter, arguments.get(parameter.name)) for parameter in tool.parameters}
+    for parameter in tool.parameters:
+        bound[parameter.name] = bind_argument(parameter, arguments.get(parameter.name))
+    return bound
 
 
 def by_name(given: object) -> dict[str, Json]:
     """The given arguments as a dict. Raises ArgumentError if they are no mapping with text keys."""
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise ArgumentError("the arguments must be an object of values by name")
-    return dict(given)
+    if isinstance(given, (dict, Mapping)):
+        for name in given:
+            if not isinstance(name, str):
+                break
+        else:
+            return dict(given)
+    raise ArgumentError("the arguments must be an object of values by name")
 
 
 def is_clock(now: object) -> bool:
     """Whether it is a time of the form `YYYY-MM-DD HH:MM:SS`, which session clocks must have."""
+    return isinstance(now, str) and len(now) == 19 and _is_time(now)
+
+
+@lru_cache(maxsize=1024)
+def _is_time(text: str) -> bool:
     try:
-        return isinstance(now, str) and len(now) == 19 and datetime.fromisoformat(now).isoformat(" ") == now
+        return datetime.fromisoformat(text).isoformat(" ") == text
     except ValueError:
         return False
 

@@ -3,8 +3,9 @@
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -21,8 +22,7 @@ DIGITS = 4
 """Least number of digits."""
 
 
-@dataclass(frozen=True)
-class IdCounter:
+class IdCounter(NamedTuple):
     """The id counter of a session."""
 
     last: int
@@ -32,6 +32,8 @@ class IdCounter:
 
     def mint(self, prefixes: tuple[str, ...]) -> "tuple[list[str], IdCounter]":
         """Mint one id for each prefix, in order. Returns the ids and the counter after them."""
+        if not prefixes:
+            return [], self
         minted = [f"{prefix}-{self.last + rank:0{self.digits}d}" for rank, prefix in enumerate(prefixes, start=1)]
         return minted, IdCounter(self.last + len(prefixes), self.digits)
 
@@ -111,26 +113,22 @@ _BRANCHES = 4
 Ranks = dict[str, int]
 """Minted id -> its number so far. Ids that still look alike have the same number."""
 
-Rename = Callable[[str], str]
-"""From an id to its replacement."""
-
 
 def canonical(changes: Sequence[RowChange], minted: Collection[str]) -> list[RowChange]:
     """Rename the minted ids in row changes.
 
     Args:
-        changes: Row changes of a session, with the ids that it minted.
+        changes: Row changes of a session, with the ids that it minted. Their cells are scalars.
         minted: All ids that the session minted.
 
     Returns:
         The changes with the ids renamed, sorted.
     """
-    ids = _Ids(minted)
-    used = sorted({id for change in changes for id in ids.used_in(change)}) if minted else []
-    if not used:
+    rows = _Rows(changes, minted) if minted else None
+    if rows is None or not rows.by_id:
         return _sorted(changes)
-    ranks = _refined(changes, ids, dict.fromkeys(used, 0))
-    return _sorted(ids.numbered(changes, _distinct(changes, ids, ranks)))
+    ranks = rows.ranks_by_table or _refined(rows, dict.fromkeys(rows.by_id, 0))
+    return _sorted(rows.numbered(_distinct(rows, ranks)))
 
 
 def dump(value: object) -> str:
@@ -138,108 +136,123 @@ def dump(value: object) -> str:
     return _ENCODER.encode(value)
 
 
-class _Ids:
-    """Finds minted ids in cells and replaces them."""
+class _Rows:
+    """Row changes, and what they look like with other names for the minted ids."""
 
-    def __init__(self, minted: Collection[str]) -> None:
-        choices = "|".join(re.escape(id) for id in sorted(frozenset(minted), key=lambda id: (-len(id), id)))
-        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{choices})(?![A-Za-z0-9])") if choices else None
-        self._by_text: dict[str, list[str]] = {}
-        """Text -> the ids in it, so that each text is searched once."""
+    def __init__(self, changes: Sequence[RowChange], minted: Collection[str]) -> None:
+        self._changes = changes
+        self._cuts: dict[str, list[str]] = {}
+        """Each text with ids, cut at them: text, id, text, ..., text."""
+        self._all = ""
+        """The texts, joined."""
+        used = self._used(frozenset(minted))
+        self.by_id: dict[str, list[int]] = {id: [] for id in sorted({id for ids in used for id in ids})}
+        """Each id that a change contains -> places of the changes that contain it."""
+        for place, ids in enumerate(used):
+            for id in ids:
+                self.by_id[id].append(place)
+        self._templates: dict[int, list[str]] = {}
 
-    def used_in(self, change: RowChange) -> list[str]:
-        """The ids in a row change, repeats included."""
-        if self._pattern is None:
-            return []
-        cells = [*change.key.values(), *(change.before or {}).values(), *(change.after or {}).values()]
-        return [id for cell in cells if isinstance(cell, str) for id in self._used(cell)]
+    def _used(self, minted: frozenset[str]) -> list[dict[str, None]]:
+        """The ids in each change. Fills `_cuts` and `_all`."""
+        found = []
+        for change in self._changes:
+            texts = [cell for part in _parts(change) if part for cell in part.values() if isinstance(cell, str)]
+            for text in texts:
+                if text in minted:
+                    self._cuts[text] = ["", text, ""]
+                elif text not in self._cuts and any(id in text for id in minted):
+                    parts = _pattern(minted).split(text)
+                    self._cuts.update({text: parts} if len(parts) > 1 else {})
+            self._all += "".join(texts)
+            found.append(dict.fromkeys(id for text in texts if text in self._cuts for id in self._cuts[text][1::2]))
+        return found
 
-    def _used(self, text: str) -> list[str]:
-        ids = self._by_text.get(text)
-        if ids is None:
-            ids = self._by_text[text] = self._pattern.findall(text) if self._pattern else []
-        return ids
+    @cached_property
+    def _unused(self) -> str:
+        """A character that stands in no text, and that JSON writes as it is."""
+        return next(character for character in map(chr, range(0xE000, 0xF900)) if character not in self._all)
 
-    def seen(self, change: RowChange, ranks: Ranks, focus: str) -> str:
+    @cached_property
+    def _marked(self) -> dict[str, Json]:
+        """Each text with ids -> a list of the text with marked numbers in their place."""
+        marks = {id: f"{self._unused}{number}{self._unused}" for number, id in enumerate(self.by_id)}
+        return {text: [marked] for text, marked in self._filled(marks).items()}
+
+    def _filled(self, names: Mapping[str, str]) -> dict[str, str]:
+        """Each text with ids -> the text with other names in braces."""
+        braced = {id: f"{{{name}}}" for id, name in names.items()}
+        return {text: "".join(braced.get(part, part) for part in parts) for text, parts in self._cuts.items()}
+
+    @property
+    def ranks_by_table(self) -> Ranks | None:
+        """The ranks that a refinement gives, if table and operation of each id's first change are enough for it."""
+        kinds = [(change.table, change.op) for change in self._changes]
+        firsts = {id: min(kinds[place] for place in places) for id, places in self.by_id.items()}
+        # Where a text is quoted twice, a backslash ends a name.
+        order = sorted({*firsts.values()}, key=lambda kind: (f"{kind[0]}\\", kind[1]))
+        return {id: order.index(kind) for id, kind in firsts.items()} if len(order) == len(firsts) else None
+
+    def seen(self, place: int, ranks: Ranks, focus: str) -> str:
         """A change as seen from one id: a star replaces that id, ranks replace the others."""
+        parts = [*(self._templates.get(place) or self._template(place))]
+        parts[1::2] = ["*" if id == focus else str(ranks[id]) for id in parts[1::2]]
+        return "".join(parts)
 
-        def rename(id: str) -> str:
-            return "*" if id == focus else str(ranks[id])
+    def _template(self, place: int) -> list[str]:
+        """The JSON text of a change with ids, cut at them: text, id, text, ..., text."""
+        change, ids = self._changes[place], [*self.by_id]
+        text = dump([change.table, change.op, *(_renamed(part, self._marked) for part in _parts(change))])
+        parts = text.split(self._unused)
+        parts[1::2] = [ids[int(number)] for number in parts[1::2]]
+        self._templates[place] = parts
+        return parts
 
-        return dump([change.table, change.op, *(self._replaced(part, rename) for part in _parts(change))])
-
-    def _replaced(self, cells: Cells | None, rename: Rename) -> Cells | None:
-        return None if cells is None else {name: self._replaced_in(cell, rename) for name, cell in cells.items()}
-
-    def _replaced_in(self, cell: Json, rename: Rename) -> Json:
-        """The cell, or a list with its new text if it contains ids."""
-        if self._pattern is None or not isinstance(cell, str) or not self._used(cell):
-            return cell
-        return [self._pattern.sub(lambda match: "{" + rename(match.group()) + "}", cell)]
-
-    def numbered(self, changes: Sequence[RowChange], numbers: Ranks) -> list[RowChange]:
+    def numbered(self, numbers: Ranks) -> list[RowChange]:
         """The changes with each id replaced by its number; the numbers are all different."""
-
-        def rename(id: str) -> str:
-            return str(numbers[id])
-
-        replaced = [
-            tuple(self._replaced(part, rename) for part in _parts(change)) if self.used_in(change) else None
-            for change in changes
-        ]
+        filled = self._filled({id: str(number) for id, number in numbers.items()})
         names: dict[str, Json] = {f"{{{number}}}": {NEW: number} for number in numbers.values()}
-        derived = {text for parts in replaced for part in parts or () for text in _texts_with_ids(part)} - names.keys()
-        for position, text in enumerate(sorted(derived), start=len(numbers) + 1):
+        derived = sorted({*filled.values()} - names.keys())
+        for position, text in enumerate(derived, start=len(numbers) + 1):
             names[text] = {NEW: position, "text": text}
-        pairs = zip(changes, replaced, strict=True)
-        return [change if parts is None else _renamed(change, parts, names) for change, parts in pairs]
+        by_text = {text: names[new] for text, new in filled.items()}
+        touched = {place for places in self.by_id.values() for place in places}
+        return [_with_names(row, by_text) if place in touched else row for place, row in enumerate(self._changes)]
 
 
-def _texts_with_ids(cells: Cells | None) -> list[str]:
-    """The new texts of the cells that contain ids."""
-    return [str(cell[0]) for cell in (cells or {}).values() if isinstance(cell, list)]
+@lru_cache(maxsize=1024)
+def _pattern(ids: frozenset[str]) -> re.Pattern[str]:
+    choices = "|".join(re.escape(id) for id in sorted(ids, key=lambda id: (-len(id), id)))
+    return re.compile(rf"(?<![A-Za-z0-9])({choices})(?![A-Za-z0-9])")
 
 
-def _renamed(change: RowChange, parts: Sequence[Cells | None], names: Mapping[str, Json]) -> RowChange:
-    key, before, after = (
-        cells and {name: names[str(cell[0])] if isinstance(cell, list) else cell for name, cell in cells.items()}
-        for cells in parts
-    )
+def _with_names(change: RowChange, names: Mapping[str, Json]) -> RowChange:
+    key, before, after = (_renamed(part, names) for part in _parts(change))
     return RowChange.model_construct(table=change.table, op=change.op, key=key or {}, before=before, after=after)
+
+
+def _renamed(cells: Cells | None, names: Mapping[str, Json]) -> Cells | None:
+    return cells and {name: names.get(cell, cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
 
 
 def _parts(change: RowChange) -> tuple[Cells | None, ...]:
     return change.key, change.before, change.after
 
 
-def _refined(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
+def _refined(rows: _Rows, ranks: Ranks) -> Ranks:
     """Ranks refined as far as the rows distinguish the ids (colour refinement)."""
     classes = len(set(ranks.values()))
-    if classes == len(ranks):
-        return ranks
-    rows = _by_id(changes, ids)
     while classes < len(ranks):
-        looks = {id: (ranks[id], sorted(ids.seen(change, ranks, id) for change in rows[id])) for id in ranks}
-        places: dict[str, int] = {}
-        for look in sorted(looks.values(), key=dump):
-            places.setdefault(dump(look), len(places))
-        ranks = {id: places[dump(look)] for id, look in looks.items()}
+        looks = {id: dump((ranks[id], sorted(rows.seen(place, ranks, id) for place in rows.by_id[id]))) for id in ranks}
+        places = {look: place for place, look in enumerate(sorted({*looks.values()}))}
+        ranks = {id: places[look] for id, look in looks.items()}
         if len(places) == classes:
             break
         classes = len(places)
     return ranks
 
 
-def _by_id(changes: Sequence[RowChange], ids: _Ids) -> dict[str, list[RowChange]]:
-    """Id -> the changes that contain it."""
-    by_id: dict[str, list[RowChange]] = {}
-    for change in changes:
-        for id in dict.fromkeys(ids.used_in(change)):
-            by_id.setdefault(id, []).append(change)
-    return by_id
-
-
-def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
+def _distinct(rows: _Rows, ranks: Ranks) -> Ranks:
     """Numbers from 1, a different one for each id. A search orders the ids that look alike."""
     by_rank: dict[int, list[str]] = {}
     for id, rank in ranks.items():
@@ -248,9 +261,7 @@ def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
     if not ties:
         return {id: number for number, id in enumerate(sorted(ranks, key=lambda id: ranks[id]), start=1)}
     tied = ties[0]
-    rows = _by_id(changes, ids)
-    unique = {id: position for position, id in enumerate(ranks)}
-    others = [other for other in tied[1:] if not _are_interchangeable(rows, ids, unique, tied[0], other)]
+    others = [other for other in tied[1:] if not _are_interchangeable(rows, tied[0], other)]
     # If the first can swap with each of the others, all can swap with each other, and any order gives the same result.
     orders = [[first, *(id for id in tied if id != first)] for first in [tied[0], *others][:_BRANCHES]]
     trials = []
@@ -258,23 +269,23 @@ def _distinct(changes: Sequence[RowChange], ids: _Ids, ranks: Ranks) -> Ranks:
         separated = order if not others else order[:1]
         split = {id: rank * (len(tied) + 1) + len(tied) for id, rank in ranks.items()}
         split.update({id: ranks[id] * (len(tied) + 1) + place for place, id in enumerate(separated)})
-        trials.append(_distinct(changes, ids, _refined(changes, ids, split)))
-    return min(trials, key=lambda numbers: dump([_plain(row) for row in _sorted(ids.numbered(changes, numbers))]))
+        trials.append(_distinct(rows, _refined(rows, split)))
+    return min(trials, key=lambda numbers: dump([_plain(row) for row in _sorted(rows.numbered(numbers))]))
 
 
-def _are_interchangeable(
-    rows: Mapping[str, list[RowChange]], ids: _Ids, unique: Ranks, first: str, second: str
-) -> bool:
+def _are_interchangeable(rows: _Rows, first: str, second: str) -> bool:
     """Whether the changes stay the same when two ids swap. Only changes that contain one of them can differ."""
+    unique = {id: position for position, id in enumerate(rows.by_id)}
     swapped = {**unique, first: unique[second], second: unique[first]}
-    rows_with_either = [*rows[first], *(row for row in rows[second] if first not in ids.used_in(row))]
-    return sorted(ids.seen(row, unique, "") for row in rows_with_either) == sorted(
-        ids.seen(row, swapped, "") for row in rows_with_either
-    )
+    either = sorted({*rows.by_id[first], *rows.by_id[second]})
+    return sorted(rows.seen(row, unique, "") for row in either) == sorted(rows.seen(row, swapped, "") for row in either)
 
 
 def _sorted(changes: Sequence[RowChange]) -> list[RowChange]:
-    return sorted(changes, key=lambda change: dump(_plain(change))) if len(changes) > 1 else [*changes]
+    """The changes in the order of their JSON texts. Names of tables and operations are in that order by themselves."""
+    if len({(change.table, change.op) for change in changes}) == len(changes):
+        return sorted(changes, key=lambda change: (change.table, change.op))
+    return sorted(changes, key=lambda change: dump(_plain(change)))
 
 
 def _plain(change: RowChange) -> list[Json]:

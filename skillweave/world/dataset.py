@@ -148,9 +148,10 @@ class Tasks(Mapping[str, Task]):
             raise UnknownTaskError(
                 f"no task {id!r} in the dataset; a task goes by its id, such as {listed(list(self))}"
             )
-        worlds = self.worlds
         likely = id.rpartition("-")[0]
-        for world in sorted(worlds, key=lambda world: world != likely):
+        if likely in self._files and id in (known := self._index(likely)):
+            return self._task(likely, known[id])
+        for world in sorted(self.worlds, key=lambda world: world != likely):
             place = self._index(world).get(id)
             if place is not None:
                 return self._task(world, place)

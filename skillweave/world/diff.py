@@ -106,6 +106,9 @@ def change_between(reader: RowReader, key: str, before: Row | None, after: Row |
 def apply(connection: sqlite3.Connection, blueprint: Blueprint, changes: Sequence[RowChange]) -> None:
     """Make these changes inside the caller's transaction, in an order that the constraints allow.
 
+    SQLite checks references after each change. Only if changes refer to later ones, the whole database is checked, at
+    the end.
+
     Args:
         connection: The database.
         blueprint: Its contract.
@@ -115,8 +118,24 @@ def apply(connection: sqlite3.Connection, blueprint: Blueprint, changes: Sequenc
         WorldError: A change names no table, column or row of the database, or leaves a broken reference.
         sqlite3.IntegrityError: A row breaks another constraint.
     """
+    connection.execute("SAVEPOINT patch")
+    try:
+        _make(connection, blueprint, changes)
+    except sqlite3.IntegrityError:
+        connection.execute("ROLLBACK TO patch")
+        connection.execute("PRAGMA defer_foreign_keys = ON")
+        _make(connection, blueprint, changes)
+        broken = connection.execute("PRAGMA foreign_key_check").fetchone()
+        connection.execute("PRAGMA defer_foreign_keys = OFF")
+        if broken is not None:
+            raise WorldError(
+                f"row changes leave a reference from {broken[0]!r} to {broken[2]!r} that names no row"
+            ) from None
+    connection.execute("RELEASE patch")
+
+
+def _make(connection: sqlite3.Connection, blueprint: Blueprint, changes: Sequence[RowChange]) -> None:
     entities = {entity.table: entity for entity in blueprint.tables}
-    connection.execute("PRAGMA defer_foreign_keys = ON")
     for change in sorted(changes, key=lambda change: _ORDER[change.op]):
         entity = entities.get(change.table)
         if entity is None:
@@ -125,10 +144,6 @@ def apply(connection: sqlite3.Connection, blueprint: Blueprint, changes: Sequenc
         statement, bindings = _statement(entity, change)
         if connection.execute(statement, bindings).rowcount != 1:
             raise WorldError(f"row change {change.op} of {change.table!r} {change.key!r} finds no such row")
-    broken = connection.execute("PRAGMA foreign_key_check").fetchone()
-    connection.execute("PRAGMA defer_foreign_keys = OFF")
-    if broken is not None:
-        raise WorldError(f"row changes leave a reference from {broken[0]!r} to {broken[2]!r} that names no row")
 
 
 def _statement(entity: Entity, change: RowChange) -> tuple[str, list[object]]:

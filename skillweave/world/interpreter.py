@@ -6,10 +6,11 @@ fails. Then the interpreter raises `DefectError`, and the caller undoes the call
 
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
+from typing import Any
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
@@ -27,6 +28,10 @@ _SOUND = frozenset({str, int, type(None)})
 """Types all of whose values are JSON values."""
 
 
+Bindings = Mapping[str, BoundValue]
+"""The value of each `:name` binding."""
+
+
 class DefectError(Exception):
     """The contract is defective in this call. Users never see this error: the call returns `world_defect`."""
 
@@ -38,8 +43,16 @@ class CompiledTool:
     tool: Tool
     guards: tuple[tuple[Guard, str], ...]
     """Each guard with the query that answers it: 1 if it holds, else 0."""
+    first_broken: str
+    """The query for the place of the first broken guard that the tool enforces; empty if it enforces none."""
+    agents: tuple[int, ...]
+    """Places of the agent guards."""
+    verdicts: str
+    """The query for the verdicts of all agent guards; empty if there are none."""
     effects: tuple[str, ...]
     select: str
+    gives_many: bool
+    """Whether the result is a list of rows."""
     booleans: tuple[int, ...]
     """Positions of result columns that are true or false."""
     new: tuple[str, ...]
@@ -64,7 +77,19 @@ class CallOutcome:
 
 def guard_query(holds: str) -> str:
     """The query that evaluates a guard: 1 if it is exactly true, 0 if it is false or NULL."""
-    return f"SELECT (\n{holds}\n) IS TRUE"
+    return f"SELECT {_is_true(holds)}"
+
+
+def _is_true(holds: str) -> str:
+    return f"(\n{holds}\n) IS TRUE"
+
+
+def _first_broken(guards: Sequence[Guard]) -> str:
+    """The query for the place of the first broken guard that the tool enforces. CASE asks in order, and no further."""
+    own = [(place, guard.holds) for place, guard in enumerate(guards) if guard.enforced_by == "tool"]
+    return (
+        f"SELECT CASE {' '.join(f'WHEN NOT {_is_true(holds)} THEN {place}' for place, holds in own)} END" if own else ""
+    )
 
 
 def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
@@ -75,11 +100,16 @@ def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
             raise WorldError(f"tool {tool.name!r} is refused: it {reason}, in {text!r}")
     new = minted_by(tool, blueprint)
     flags = lineage.booleans(tool.returns.select, tool)
+    agents = [place for place, guard in enumerate(tool.guards) if guard.enforced_by == "agent"]
     return CompiledTool(
         tool=tool,
         guards=tuple((guard, guard_query(guard.holds)) for guard in tool.guards),
+        first_broken=_first_broken(tool.guards),
+        agents=tuple(agents),
+        verdicts=f"SELECT {', '.join(_is_true(tool.guards[place].holds) for place in agents)}" if agents else "",
         effects=tuple(effect.sql for effect in tool.effects),
         select=tool.returns.select,
+        gives_many=tool.returns.rows == "many",
         booleans=tuple(index for index, flag in enumerate(flags) if flag),
         new=tuple(new),
         prefixes=tuple(prefix_of(entity) for entity in new.values()),
@@ -94,8 +124,8 @@ def _texts(tool: Tool) -> Iterator[tuple[str, SqlForm]]:
     yield tool.returns.select, "query"
 
 
-def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue]) -> CallOutcome:
-    """Run a tool. The caller undoes the changes of an outcome with an error, and of a defect.
+def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bindings) -> CallOutcome:
+    """Run a tool. The caller undoes the changes of a defect; an outcome with an error has made none.
 
     Args:
         connection: The session's rows, inside a transaction.
@@ -105,9 +135,8 @@ def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mappin
     Raises:
         DefectError: The contract is defective in this call.
     """
-    outcome = CallOutcome()
     try:
-        _try_guards(connection, compiled, bindings, outcome)
+        outcome = _guarded(connection, compiled, bindings)
         if outcome.error is None:
             outcome.changed = _apply(connection, compiled, bindings)
             outcome.value = _result(connection, compiled, bindings)
@@ -116,31 +145,70 @@ def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mappin
     return outcome
 
 
-def _try_guards(
-    connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue], outcome: CallOutcome
-) -> None:
+def _guarded(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bindings) -> CallOutcome:
+    """Evaluate the guards in order, up to the first broken one that the tool enforces."""
+    try:
+        return _guarded_at_once(connection, compiled, bindings)
+    except sqlite3.Error:
+        # What fails may be a guard behind a broken one, or the length of the statement.
+        return _guarded_one_by_one(connection, compiled, bindings)
+
+
+def _guarded_at_once(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bindings) -> CallOutcome:
+    """Evaluate the tool's own guards by one statement, and if all hold, the agent's by another."""
+    broken = connection.execute(compiled.first_broken, bindings).fetchone()[0] if compiled.first_broken else None
+    outcome = CallOutcome()
+    if broken is not None:
+        outcome.error = _error_of(compiled.guards[broken][0])
+        before = [compiled.guards[place] for place in compiled.agents if place < broken]
+        outcome.verdicts = [_verdict(guard, connection.execute(sql, bindings).fetchone()[0]) for guard, sql in before]
+    elif compiled.verdicts:
+        found = connection.execute(compiled.verdicts, bindings).fetchone()
+        outcome.verdicts = [
+            _verdict(compiled.guards[at][0], holds) for at, holds in zip(compiled.agents, found, strict=True)
+        ]
+    return outcome
+
+
+def _guarded_one_by_one(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bindings) -> CallOutcome:
+    outcome = CallOutcome()
     for guard, query in compiled.guards:
-        holds = bool(connection.execute(query, bindings).fetchone()[0])
+        holds = connection.execute(query, bindings).fetchone()[0]
         if guard.enforced_by == "agent":
-            outcome.verdicts.append(_verdict(guard.rule, holds))
+            outcome.verdicts.append(_verdict(guard, holds))
         elif not holds:
-            outcome.error = ToolError(code=guard.error, message=guard.says, rule=guard.rule)
-            return
+            outcome.error = _error_of(guard)
+            break
+    return outcome
 
 
-@lru_cache(maxsize=1024)  # Records are frozen, and a run gives the same few verdicts many thousand times.
-def _verdict(rule: str, holds: bool) -> RuleVerdict:
+# Records are frozen, and a run gives the same few verdicts and errors many thousand times.
+@lru_cache(maxsize=4096)
+def _verdict_of(rule: str, holds: bool) -> RuleVerdict:
     return RuleVerdict(rule=rule, holds=holds)
 
 
-def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue]) -> list[int]:
+@lru_cache(maxsize=4096)
+def _error(code: str, message: str, rule: str) -> ToolError:
+    return ToolError(code=code, message=message, rule=rule)
+
+
+def _verdict(guard: Guard, holds: int) -> RuleVerdict:
+    return _verdict_of(guard.rule, bool(holds))
+
+
+def _error_of(guard: Guard) -> ToolError:
+    return _error(guard.error, guard.says, guard.rule)
+
+
+def _apply(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bindings) -> list[int]:
     changed = [changed_by(connection, effect, bindings) for effect in compiled.effects]
     if compiled.tool.kind == "write" and not any(changed):
         raise DefectError("the write changed no row")
     return changed
 
 
-def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping[str, BoundValue]) -> int:
+def changed_by(connection: sqlite3.Connection, statement: str, bindings: Bindings) -> int:
     """Run a statement that writes, and count the changed rows, including those of a view.
 
     Args:
@@ -158,24 +226,31 @@ def changed_by(connection: sqlite3.Connection, statement: str, bindings: Mapping
     return changed or (updated_through_views(connection) if connection.total_changes > before else 0)
 
 
-def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Mapping[str, BoundValue]) -> Json:
+def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bindings) -> Json:
     cursor = connection.execute(compiled.select, bindings)
     rows = cursor.fetchmany(MAX_ROWS + 1)
-    names = [column[0] for column in cursor.description]
     if len(rows) > MAX_ROWS:
         raise DefectError(f"the result has more than {MAX_ROWS} rows")
     if not _SOUND.issuperset(map(type, chain.from_iterable(rows))):
-        _refuse_unsound(names, rows)
-    if compiled.booleans:
-        rows = [with_booleans(row, compiled.booleans) for row in rows]
-    if compiled.tool.returns.rows == "many":
-        return [dict(zip(names, row, strict=True)) for row in rows]
-    if len(rows) != 1:
-        raise DefectError(f"{len(rows)} rows where one was promised")
-    return dict(zip(names, rows[0], strict=True))
+        _refuse_unsound(cursor, rows)
+    found: list[Json] = named_rows(
+        cursor, [with_booleans(row, compiled.booleans) for row in rows] if compiled.booleans else rows
+    )
+    if compiled.gives_many:
+        return found
+    if len(found) != 1:
+        raise DefectError(f"{len(found)} rows where one was promised")
+    return found[0]
 
 
-def _refuse_unsound(names: Sequence[str], rows: Sequence[tuple[Value, ...]]) -> None:
+def named_rows(cursor: sqlite3.Cursor, rows: Iterable[tuple[Value, ...]]) -> list[Any]:
+    """The rows of a cursor as dicts by the names of its columns."""
+    names = [column[0] for column in cursor.description]
+    return [*map(dict, map(zip, repeat(names), rows))]
+
+
+def _refuse_unsound(cursor: sqlite3.Cursor, rows: Sequence[tuple[Value, ...]]) -> None:
+    names = [column[0] for column in cursor.description]
     for row in rows:
         for name, cell in zip(names, row, strict=True):
             if isinstance(cell, bytes) or (isinstance(cell, float) and not math.isfinite(cell)):

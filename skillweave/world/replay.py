@@ -6,7 +6,8 @@ datetime there. Replays are deterministic, so positions stand for the same rows.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from skillweave.schema.contract import CallResult, RowChange
@@ -81,19 +82,20 @@ def violations(results: Sequence[CallResult]) -> list[str]:
     ]
 
 
-def rebound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
+def rebound(call: GoldenCall, results: Sequence[CallResult], kept: Collection[str] = ()) -> dict[str, Json]:
     """The arguments of a call, with those that came from results taken from these results.
 
     Args:
         call: The call with its grounding.
         results: Results of the calls so far.
+        kept: Arguments that keep their values.
 
     Raises:
         LookupError: A result lacks the part that the grounding names.
     """
     arguments = dict(call.arguments)
     for name, grounding in call.grounding.items():
-        reference = result_reference(grounding)
+        reference = None if name in kept else result_reference(grounding)
         if reference is None or name not in arguments:
             continue
         if reference.call >= len(results):
@@ -103,6 +105,7 @@ def rebound(call: GoldenCall, results: Sequence[CallResult]) -> dict[str, Json]:
     return arguments
 
 
+@lru_cache(maxsize=4096)
 def result_reference(grounding: str) -> ResultReference | None:
     """The result that an argument with this grounding comes from; None if it comes from elsewhere."""
     matched = _SOURCE.fullmatch(grounding)

@@ -6,6 +6,7 @@ the rule numbers in the world's policy. Rollouts and evaluations both parse call
 
 import json
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pydantic_core import from_json
@@ -33,6 +34,8 @@ _FORMS: dict[ParameterType, str] = {"date": "Format: YYYY-MM-DD.", "datetime": "
 
 MAX_ARGUMENT_CHARACTERS = 2**20
 """Most characters of the arguments of one call; longer ones are refused."""
+CACHED_ARGUMENTS = 1024
+"""Texts of arguments whose values are kept: those with up to so many characters, and so many of them."""
 _SEPARATORS = ("__", ".", "/", ":", "-")
 """Separators that agents write between a namespace and a tool's name."""
 
@@ -177,18 +180,27 @@ def read_call(call: ToolCall) -> AgentCall:
     given = call.function.arguments
     if isinstance(given, dict):
         return AgentCall(call.id, call.function.name, given)
+    read = _read_again if len(given) <= CACHED_ARGUMENTS else _read_arguments
+    return AgentCall(call.id, call.function.name, *read(given))
+
+
+def _read_arguments(given: str) -> tuple[dict[str, Json] | None, str | None]:
+    """The arguments of a call, or None and why they cannot be parsed."""
     if len(given) > MAX_ARGUMENT_CHARACTERS:
         limit = f"The arguments have {len(given)} characters; at most {MAX_ARGUMENT_CHARACTERS} are read."
-        return AgentCall(call.id, call.function.name, None, limit)
+        return None, limit
     try:
         arguments = from_json(given, allow_inf_nan=False) if given.strip() else {}
         # A number too large for a float is read as infinite, which JSON does not have.
         json.dumps(arguments, allow_nan=False)
     except ValueError as error:
-        return AgentCall(call.id, call.function.name, None, f"The arguments are not valid JSON: {error}.")
+        return None, f"The arguments are not valid JSON: {error}."
     if not isinstance(arguments, dict):
-        return AgentCall(call.id, call.function.name, None, "The arguments must be one JSON object.")
-    return AgentCall(call.id, call.function.name, arguments)
+        return None, "The arguments must be one JSON object."
+    return arguments, None
+
+
+_read_again = lru_cache(maxsize=CACHED_ARGUMENTS)(_read_arguments)
 
 
 def namespaces_of(task: Task) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +16,9 @@ from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
 from skillweave.world.session import ContractSession
 from skillweave.world.state import State
+
+PersonColumns = Mapping[str, Mapping[str, str]]
+"""Table -> column that names a person -> column of the core entity with the same value."""
 
 
 class World(PreparedWorld):
@@ -121,6 +124,23 @@ class World(PreparedWorld):
             The person's own key; None if nobody has that key.
         """
         return self._persons[column].get(key)
+
+    @cached_property
+    def person_columns(self) -> PersonColumns:
+        """The columns that name persons."""
+        core, accounts = self.blueprint.core, {role.own.name: role.account for role in self.blueprint.roles}
+        found = {
+            entity.table: {
+                column.name: accounts[target]
+                for column in entity.attributes
+                if (target := (column.references or "").partition(".")[0]) in accounts
+            }
+            for entity in self.blueprint.tables
+        }
+        keys = {role.own.table: {role.key: role.account} for role in self.blueprint.roles}
+        for table, accounts_of in {core.table: {core.key: core.key}, **keys}.items():
+            found[table] = {**accounts_of, **found[table]}
+        return found
 
     @cached_property
     def _persons(self) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from skillweave.base.command import counted
 from skillweave.base.errors import ConfigError, SkillweaveError
-from skillweave.base.store import Store, locked
+from skillweave.base.store import CACHE, Store, digest_json, locked
 from skillweave.plugins import load_plugins
 from skillweave.sandbox.strength import caution
 from synth.artifacts import QUERIES
@@ -17,12 +17,16 @@ from synth.cli.display import QuestionUsage, display
 from synth.cli.dry_run import show_estimate
 from synth.cli.options import PipelineOptions, PipelineSource
 from synth.cli.summary import RunReport, show_summary
+from synth.cli.time_left import TimeLeft
 from synth.engine.drive import drive, require_settled
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import Schedule
 from synth.engine.step import PipelineStep
-from synth.reports.card import write_card
+from synth.reports import card
+
+CARD_STAMP = f"{CACHE}/card.stamp"
+"""What the card was made from, and its bytes, as digests."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ def _run(run: PipelineRun, selection: StepSelection, options: PipelineOptions, s
     run.results.forget_other_than(run.all_steps)
     run.results.forget(selection.forgotten(run.pipeline))
     usage = QuestionUsage(run.authors.ledger)
-    with closing(run), display(usage) as shown:
+    with closing(run), display(usage, TimeLeft(run, steps)) as shown:
         schedule = Schedule(run, shown)
         require_settled(schedule, before)
         _print_start(run, steps)
@@ -119,11 +123,17 @@ def _print_start(run: PipelineRun, steps: Sequence[PipelineStep[Any]]) -> None:
 
 
 def _write_card(run: PipelineRun) -> None:
-    """Write the dataset's card if there are tasks. A card that cannot be written does not fail the run."""
-    outputs = [output.artifact for record in run.manifest.items() for output in record.outputs]
-    if QUERIES.pattern not in outputs:
+    """Write the dataset's card if there are tasks, unless it was made from what is there now.
+
+    A card that cannot be written does not fail the run.
+    """
+    if not any(output.artifact == QUERIES.pattern for record in run.manifest.items() for output in record.outputs):
         return
     try:
-        write_card(run.store.root, run.spec.config.card.license)
+        code = [f"{name} {digest}" for name, digest in run.code.closure(card.__name__).items()]
+        made_from = digest_json([run.spec.config.card.license, *code])
+        if not run.store.exists(CARD_STAMP) or run.store.read(CARD_STAMP) != card.stamp_of(run.store, made_from):
+            card.write_card(run.store.root, run.spec.config.card.license)
+            run.store.write(CARD_STAMP, card.stamp_of(run.store, made_from))
     except SkillweaveError as error:
         print(f"warning: no card: {error}", file=sys.stderr)

@@ -7,6 +7,7 @@ has the same result as before, the items after it stay as they are.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from skillweave.base.manifest import ItemRecord
@@ -35,6 +36,9 @@ class DueItem:
     """How often its authors were asked anew before."""
     sent_back: tuple[str, ...] = ()
     """Reasons of later rejections that its authors are told."""
+    rank: tuple[int, int] = (0, 0)
+    """Steps that wait for its own, and bytes of what it waited for. Items of high rank are begun first: those that
+    hold up most, and of these the long ones, so that short ones are left for the end."""
 
 
 @dataclass
@@ -46,6 +50,11 @@ class StepPlan:
     items: list[ItemId]
     """One for each key, then the join if the step has one."""
     is_ended: bool = False
+
+    @cached_property
+    def known(self) -> frozenset[ItemId]:
+        """The items, to look one up."""
+        return frozenset(self.items)
 
 
 class RunListener:
@@ -74,6 +83,14 @@ class Schedule:
         """Items that wait for a worker, or run."""
         self.blocked: dict[ItemId, tuple[ItemId, ...]] = {}
         """Items that wait for others -> the items that they wait for."""
+        self._unsettled: dict[ItemId, int] = {}
+        """Blocked item -> how many of the items that it waits for are not settled."""
+        self._followers: dict[ItemId, list[ItemId]] = {}
+        """Item that is not settled -> the blocked items that wait for it."""
+        self._unblocked: list[ItemId] = []
+        """Blocked items for which everything is settled."""
+        self._later_steps: dict[str, int] = {}
+        """Step -> how many steps wait for it."""
         self.executed: set[ItemId] = set()
         """Items that ran. All other settled items were up to date, or could not be done."""
 
@@ -114,7 +131,7 @@ class Schedule:
         due: list[DueItem] = []
         moved = True
         while moved:
-            unblocked = [item for item, upstream in self.blocked.items() if self._are_settled(upstream)]
+            unblocked, self._unblocked = self._unblocked, []
             for item in unblocked:
                 due.extend(self._consider(self.plans[item.step].step, item, self.blocked.pop(item)))
                 self._end_where_settled(item.step)
@@ -122,8 +139,15 @@ class Schedule:
             moved = bool(unblocked or plannable)
         return due
 
-    def _are_settled(self, items: tuple[ItemId, ...]) -> bool:
-        return all(item in self.records for item in items)
+    def _block(self, item: ItemId, upstream: tuple[ItemId, ...]) -> None:
+        """Block an item until everything before it is settled."""
+        self.blocked[item] = upstream
+        unsettled = [before for before in upstream if before not in self.records]
+        self._unsettled[item] = len(unsettled)
+        for before in unsettled:
+            self._followers.setdefault(before, []).append(item)
+        if not unsettled:
+            self._unblocked.append(item)
 
     def _plan(self, step: PipelineStep[Any]) -> bool:
         """Plan a step if its keys are known. All its items are blocked at first."""
@@ -136,7 +160,8 @@ class Schedule:
             items.append(ItemId(step.name, JOIN))
         self.plans[step.name] = StepPlan(step, keys, items)
         self._listener.planned(self.plans[step.name])
-        self.blocked.update({item: self._upstream(step, item.key) for item in items})
+        for item in items:
+            self._block(item, self._upstream(step, item.key))
         self._remove_gone(step, {item.key for item in items})
         self._end_where_settled(step.name)
         return True
@@ -151,21 +176,33 @@ class Schedule:
         elif not decision.redo and previous is not None:
             self._put(item, previous, was_done=False)
         else:
-            due = self.ready[item] = DueItem(step, item, upstream, decision.reason, decision.round, decision.sent_back)
+            rank = self._followers_of(step), sum(output.size for record in records for output in record.outputs)
+            due = DueItem(step, item, upstream, decision.reason, decision.round, decision.sent_back, rank)
+            self.ready[item] = due
             self._listener.ready(due)
             return [due]
         return []
 
+    def _followers_of(self, step: PipelineStep[Any]) -> int:
+        if step.name not in self._later_steps:
+            self._later_steps[step.name] = self._run.pipeline.followers(step)
+        return self._later_steps[step.name]
+
     def _put(self, item: ItemId, record: ItemRecord, *, was_done: bool) -> None:
         self.records[item] = record
+        for follower in self._followers.pop(item, ()):
+            self._unsettled[follower] -= 1
+            if not self._unsettled[follower]:
+                self._unblocked.append(follower)
         self._listener.settled(item, record, was_done=was_done)
 
     def _upstream(self, step: PipelineStep[Any], key: str) -> tuple[ItemId, ...]:
         """The items that the item of a key waits for."""
         before: list[ItemId] = []
         for wait in self._run.pipeline.waits(step):
-            items = self.plans[wait.producer.name].items
-            before.extend(item for item in items if wait.whole or key in (JOIN, item.key))
+            plan = self.plans[wait.producer.name]
+            own = ItemId(wait.producer.name, key)
+            before.extend(plan.items if wait.whole or key == JOIN else [own] if own in plan.known else ())
         if key == JOIN:
             before.extend(item for item in self.plans[step.name].items if item.key != JOIN)
         return tuple(before)

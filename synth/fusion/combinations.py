@@ -6,6 +6,7 @@ choice is the candidate whose person, size and domains were used least so far; a
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heapreplace
 from itertools import combinations as subsets
 from itertools import count
 from typing import NamedTuple
@@ -35,6 +36,27 @@ class ChosenCombinations(NamedTuple):
     """Number of these sets that no links join."""
 
 
+def pairs_in_circle(servers: Sequence[str], partners: int) -> list[tuple[str, str]]:
+    """Pairs of neighbours in a circle, so that neighbours of one are mostly neighbours too. Few make all pairs.
+
+    Args:
+        servers: The domains in the order of the circle.
+        partners: Neighbours of a domain, half of them on either side; an odd number counts as the next even one.
+
+    Returns:
+        The pairs, each and all in alphabetical order.
+    """
+    reach, count = range(1, (partners + 1) // 2 + 1), len(servers)
+    return sorted(
+        {
+            (min(one, other), max(one, other))
+            for place, one in enumerate(servers)
+            for other in (servers[(place + far) % count] for far in reach)
+            if one != other
+        }
+    )
+
+
 def choose_combinations(
     persons: Mapping[str, Sequence[str]], links: Mapping[tuple[str, str], Sequence[Link]], wanted: int, largest: int
 ) -> ChosenCombinations:
@@ -42,7 +64,7 @@ def choose_combinations(
 
     Args:
         persons: Kind of shared person -> the domains that serve it.
-        links: Pair of domains, in alphabetical order -> what they offer each other.
+        links: Pair of domains, in alphabetical order -> what they offer each other; other pairs are not considered.
         wanted: How many combinations to choose; fewer only if there are no more.
         largest: The most domains of one combination; the fewest are 2.
     """
@@ -74,8 +96,8 @@ def world_names(combinations: Sequence[Sequence[str]]) -> dict[tuple[str, ...], 
 def _candidates(
     person: str, domains: Sequence[str], links: Mapping[tuple[str, str], Sequence[Link]], largest: int
 ) -> tuple[list[CandidateCombination], int]:
-    pairs = [(candidate, other) for candidate, other in subsets(domains, 2)]
-    of_size = [CandidateCombination(person, pair, tuple(links[pair])) for pair in pairs if links.get(pair)]
+    pairs = [pair for pair in subsets(domains, 2) if pair in links]
+    of_size = [CandidateCombination(person, pair, tuple(links[pair])) for pair in pairs if links[pair]]
     network: nx.Graph[str] = nx.Graph(candidate.domains for candidate in of_size)
     candidates, considered = list(of_size), len(pairs)
     for _ in range(3, largest + 1):
@@ -102,12 +124,19 @@ def _candidate(
 
 
 def _evenly_chosen(candidates: Sequence[CandidateCombination], wanted: int) -> list[CandidateCombination]:
-    remaining = sorted(candidates, key=lambda candidate: (-_density(candidate), candidate.domains))
+    """The candidates whose person, size and domains were used least, one after the other."""
     used: Counter[str] = Counter()
+    groups: dict[tuple[str, int], list[_Ranked]] = {}
+    for place, candidate in enumerate(sorted(candidates, key=lambda one: (-_density(one), one.domains))):
+        groups.setdefault((candidate.person, len(candidate.domains)), []).append(_Ranked(0, 0, place, candidate))
     chosen: list[CandidateCombination] = []
-    while remaining and len(chosen) < wanted:
-        best = min(remaining, key=lambda candidate: _earlier_use(candidate, used))
-        remaining.remove(best)
+    while groups and len(chosen) < wanted:
+        for group in groups.values():
+            _refresh(group, used)
+        first = min(groups, key=lambda kind: (used[f"person {kind[0]}"], used[f"size {kind[1]}"], groups[kind][0]))
+        best = heappop(groups[first]).candidate
+        if not groups[first]:
+            del groups[first]
         chosen.append(best)
         used.update([f"person {best.person}", *best.domains])
         # Larger sets count for more, so that fewer of them are chosen.
@@ -115,10 +144,23 @@ def _evenly_chosen(candidates: Sequence[CandidateCombination], wanted: int) -> l
     return chosen
 
 
-def _earlier_use(candidate: CandidateCombination, used: Counter[str]) -> tuple[int, int, int, int]:
-    """How much a candidate's person, size and domains were used before; less is better."""
-    own = [used[domain] for domain in candidate.domains]
-    return used[f"person {candidate.person}"], used[f"size {len(candidate.domains)}"], max(own), sum(own)
+class _Ranked(NamedTuple):
+    """A candidate by how much its domains were used; less is better, and places break ties."""
+
+    most: int
+    total: int
+    place: int
+    candidate: CandidateCombination
+
+
+def _refresh(group: list[_Ranked], used: Mapping[str, int]) -> None:
+    """Rank the first of a heap anew until it is the best. Use only grows, so what comes behind is no better."""
+    while True:
+        own = [used[domain] for domain in group[0].candidate.domains]
+        now = group[0]._replace(most=max(own), total=sum(own))
+        if now == group[0]:
+            return
+        heapreplace(group, now)
 
 
 def _density(candidate: CandidateCombination) -> float:

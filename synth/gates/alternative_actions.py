@@ -18,7 +18,7 @@ from skillweave.schema.task import Criteria, GoldenCall
 from skillweave.world.world import World
 from synth.gates.gate import TaskGate
 from synth.search.arguments import argument_search
-from synth.tasks.replay import Rejected, make_calls, open_session, run_golden
+from synth.tasks.replay import Rejected, make_calls, open_session, successful_run
 
 TRIES = 4
 """Calls to try of each other tool."""
@@ -50,9 +50,8 @@ def check_alternative_actions(world: World, combination: Combination, criteria: 
         for other in _others(world, combination, place):
             tried += 1
             golden = [*combination.golden[:place], other, *combination.golden[place + 1 :]]
-            run = run_golden(world, combination.model_copy(update={"golden": golden}))
-            ends = check_state(criteria, run.changes, world.comparison).score == 1
-            if run.succeeded and run.lawful and not ends:
+            run = successful_run(world, combination.model_copy(update={"golden": golden}))
+            if run and run.lawful and check_state(criteria, run.changes, world.comparison).score != 1:
                 raise Rejected("second lawful way", f"{other.tool} does as well as {call.tool}")
     return tried
 

@@ -12,7 +12,6 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Guard, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall
-from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
@@ -141,7 +140,7 @@ def _made_unlawfully(
     """The changes that the call would make. Raises Rejected unless it succeeds and breaks only the rules on record."""
     mark = session.mark()
     result = session.call(tool.name, arguments)
-    changes = canonical(session.diff(), session.minted)
+    changes = session.canonical()
     session.forget(mark)
     if not result.ok or result.violations != combination.forbidden:
         raise Rejected("not forbidden by that rule", f"{tool.name} breaks {result.violations}, error {result.error}")
@@ -175,7 +174,7 @@ def _others(
         for candidate in [*islice(search.meeting(), TRIES)]:
             mark = session.mark()
             result = session.call(other.name, candidate)
-            changes = canonical(session.diff(), session.minted)
+            changes = session.canonical()
             session.forget(mark)
             if result.ok and compare(forbidden_changes, changes, session.comparison).is_empty:
                 raise Rejected("lawful another way", f"{other.name} does the same as {tool.name}")

@@ -10,7 +10,7 @@ from synth.tasks.replay import GoldenRun, Rejected, run_golden
 GATE = TaskGate(
     name="golden",
     proves="The golden calls work.",
-    runs="All golden calls, twice, in fresh sessions: same results, same end state.",
+    runs="All golden calls, twice, the second time in a session that shares nothing: same results, same end state.",
     figures={
         "golden.replays": "runs of the golden calls",
         "golden.calls": "golden calls",
@@ -26,7 +26,7 @@ GATE = TaskGate(
 
 def check_golden(world: World, combination: Combination, first: GoldenRun) -> dict[str, Json]:
     """The gate's figures. Raises Rejected if a golden call fails, or if a second run differs from the `first`."""
-    second = run_golden(world, combination)
+    second = run_golden(world, combination, fresh=True)
     failed = next((result for result in first.results if not result.ok), None)
     if failed:
         raise Rejected("golden call fails", f"{failed.call.tool}: {failed.error}")

@@ -20,7 +20,7 @@ from skillweave.world.world import World
 from synth.contracts.writes import columns_filled_by
 from synth.gates.gate import Gate
 from synth.search.arguments import argument_search
-from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, run_golden, scalar
+from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, scalar, successful_run
 
 OTHERS = 3
 """Other values to try for each argument."""
@@ -58,10 +58,10 @@ def check_observable(world: World, combination: Combination, criteria: Criteria)
             arguments += 1
             for value in _others(world, combination, place, name):
                 tried += 1
-                run = run_golden(world, combination, instead={(place, name): value})
-                if _same_writes(world, combination, run):
+                run = successful_run(world, combination, instead={(place, name): value})
+                if run is None or _same_writes(world, combination, run):
                     continue
-                if run.succeeded and check_state(criteria, run.changes, world.comparison).score == 1:
+                if check_state(criteria, run.changes, world.comparison).score == 1:
                     raise Rejected("free argument", f"{tool.name}.{name} may as well be {value!r}")
     return {"arguments": arguments, "others_tried": tried}
 

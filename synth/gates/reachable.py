@@ -12,7 +12,6 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
-from skillweave.world.canonical import canonical
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
@@ -105,7 +104,7 @@ def _check_unreachable_by_plan(world: World, combination: Combination, criteria:
     with open_session(world, combination) as session:
         results = make_calls(session, looked)
         result = session.call(combination.asked.tool, rebound(combination.asked, results))
-        forbidden = canonical(session.diff(), session.minted)
+        forbidden = session.canonical()
     if not result.ok:
         return {"status": "skipped", "why": "the tool itself refuses the call; what it would change is not known"}
     problem = replace(problem_of(world, combination, criteria), ends=(forbidden,), tell=())

@@ -4,7 +4,8 @@ The gate searches for all rows that fit the same words. If the calls succeed law
 lead to another end state, the task has two right answers, and the gate rejects it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import combinations, product
 from math import prod
 
@@ -185,13 +186,13 @@ def check_unique(
         unique = unique if others == fitting else "undecided"
     right = [[_meant(world, combination, said, None)] for said in groups]
     wrong = [[*_misread(world, combination, said, keys)] for said, keys in zip(groups, others, strict=True)]
-    tried = 0
+    tried, shown = 0, cache(lambda: _shown(world, combination, combination.rows[0]))
     for meant in _readings(right, wrong):
         tried += 1
         if tried > MOST_READINGS:
             raise Rejected("rows too alike", f"more than {MOST_READINGS} readings of what the user says")
         if is_declined(combination):
-            _check_ban(world, combination, meant)
+            _check_ban(world, combination, meant, shown)
             continue
         other = run_golden(world, combination, instead=meant)
         if _could_be(world, combination, other) and not _same(world, combination, template, criteria, run, other):
@@ -203,14 +204,16 @@ def check_unique(
     }
 
 
-def _check_ban(world: World, combination: Combination, meant: ReplacedArguments) -> None:
-    """Check that the same rule forbids the request in every reading that the caller can see."""
+def _check_ban(
+    world: World, combination: Combination, meant: ReplacedArguments, shown: Callable[[], set[Json]]
+) -> None:
+    """Check that the same rule forbids the request in every reading that the caller can see (`shown`)."""
     broken = rules_broken(world, combination, meant)
     if broken is None or broken[:1] == combination.forbidden[:1]:
         return
     if not broken:
         raise Rejected("second lawful end state", f"{meant} fits the words as well")
-    if _shown(world, combination, combination.rows[0]).issuperset(meant.values()):
+    if shown().issuperset(meant.values()):
         raise Rejected("second rule", f"{meant} fits the words as well, and {broken[0]} forbids it")
 
 

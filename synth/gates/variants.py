@@ -1,7 +1,7 @@
 """Gate: wrong trajectories of a task all fail, and other right ones all pass.
 
-Executing calls gives the variants, and the evaluator scores each from a line of JSON, like any trajectory. The gate
-draws a few variants of each sort, seeded by the task's id, so that it tries every sort that applies.
+Executing calls gives the variants, and the evaluator scores each like any trajectory. The gate draws a few variants of
+each sort, seeded by the task's id, so that it tries every sort that applies.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from evaluator.checks import CHECKS
 from evaluator.kinds import KINDS
-from evaluator.replay.trial import read_trajectory
+from evaluator.replay.trial import RecordedTrajectory
 from evaluator.scoring.evaluate import CheckSettings, Evaluator, NotScoredError
-from evaluator.scoring.selftest import trajectory_line, variants_of
+from evaluator.scoring.selftest import recorded, variants_of
 from evaluator.variants.conversation import Variant
 from evaluator.variants.equivalents import reorderings
 from evaluator.variants.executor import VariantExecutor
@@ -100,7 +100,7 @@ def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool 
     evaluator = Evaluator(source, source, _settings(task))
     counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for number, variant in enumerate(draw_variants(task, variants_of(world, task, conduct=conduct), most)):
-        passed, why = _word(evaluator, trajectory_line(task, number, variant))
+        passed, why = _word(evaluator, recorded(task, number, variant))
         if passed is not variant.passes:
             raise Rejected(EQUIVALENT_FAILS if variant.passes else MUTANT_PASSES, f"{variant.name}{why}")
         counts[variant.passes][variant.name] += 1
@@ -148,10 +148,10 @@ def _without_judge(task: Task) -> Task:
     return task.model_copy(update={"criteria": task.criteria.model_copy(update={"reward_basis": basis})})
 
 
-def _word(evaluator: Evaluator, content: bytes) -> tuple[bool | None, str]:
-    """Whether the evaluator passes a line; None, with the reason, if it does not score it."""
+def _word(evaluator: Evaluator, trajectory: RecordedTrajectory) -> tuple[bool | None, str]:
+    """Whether the evaluator passes a trajectory; None, with the reason, if it does not score it."""
     try:
-        return evaluator.scored(read_trajectory(content)).passed, ""
+        return evaluator.scored(trajectory).passed, ""
     except NotScoredError as error:
         return None, f", not scored: {error}"
 

@@ -51,6 +51,7 @@ class OfflineAuthor:
     def __init__(self, seed: int) -> None:
         """`seed` is the seed of the run, from which all random choices come."""
         self.seed = seed
+        self._code_digests: dict[str, str] = {}
 
     def __call__(self, request: Request) -> str:
         """The text of the answer.
@@ -71,15 +72,14 @@ class OfflineAuthor:
             key: The item's key. If it is a single domain, only the catalogue's file of its service counts.
             questions: The questions; unknown ones are ignored.
         """
-        modules = sorted({ANSWERS[question].__module__ for question in questions if question in ANSWERS})
-        code = [self._code.closure(module) for module in modules]
         texts = _digests("catalogue")
         service = services_by_domain().get(key)
         if service:
             used = {service.header.service: texts[service.header.service]}
         else:
             used = {**texts, **{f"bridges/{name}": digest for name, digest in _digests("bridges").items()}}
-        return digest_json([code, dict(used), dict(_digests("phrases"))])  # type: ignore[list-item]
+        modules = sorted({ANSWERS[question].__module__ for question in questions if question in ANSWERS})
+        return digest_json([*map(self._code_digest, modules), dict(used), dict(_digests("phrases"))])
 
     def check_seeds(self, seeds: Sequence[str]) -> None:
         """Raise ConfigError if the catalogue has a service for none of these seed domains."""
@@ -93,6 +93,11 @@ class OfflineAuthor:
                 return
         if unknown:
             raise ConfigError(f"domains.seeds: {unknown[0]}; all known: python -m synth list-services")
+
+    def _code_digest(self, module: str) -> str:
+        if module not in self._code_digests:
+            self._code_digests[module] = digest_json(dict(self._code.closure(module)))
+        return self._code_digests[module]
 
     @cached_property
     def _code(self) -> CodeIndex:

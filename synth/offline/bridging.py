@@ -13,6 +13,7 @@ from itertools import combinations, permutations
 from typing import Any
 
 import yaml
+from jinja2 import Template
 
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint, FusedEntity, FusedMember, FusedTool
 from skillweave.schema.fusion import StoryCall, Storyline
@@ -140,7 +141,13 @@ class BridgeFile:
         return [story for story in stories if story is not None]
 
     def _rendered(self, sides: dict[str, BridgeSide]) -> dict[str, Any]:
-        return yaml.load(environment().from_string(self.template).render(**sides), LOADER) or {}
+        return yaml.load(_compiled(self.template).render(**sides), LOADER) or {}
+
+
+@cache
+def _compiled(template: str) -> Template:
+    """The compiled template: compiling takes longer than rendering."""
+    return environment().from_string(template)
 
 
 def stories_between(fused: FusedBlueprint, seed: int) -> list[Storyline]:

@@ -15,6 +15,7 @@ from evaluator.report.results import LADDER, read_ladder
 from skillweave.base.command import counted
 from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import MANIFEST, Manifest
+from skillweave.base.store import Store, digest_file
 from skillweave.schema.evaluation import AgentSummary, EvaluationSummary
 from skillweave.schema.reports import Diversity
 from skillweave.schema.task import Task
@@ -23,9 +24,10 @@ from synth.reports import card_sections as sections
 from synth.reports.card_sections import share, table, text
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import Axis, families_in, is_undecided, overlaps
-from synth.reports.rule_coverage import gate_rates, read_rules
+from synth.reports.rule_coverage import HELD_OUT, gate_rates, read_rules
 
 CARD = "README.md"
+SUMMARY = "evaluation/summary.json"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 """Size classes by which hubs sort datasets."""
 JUDGED_STEP = "s04_blueprint_generation"
@@ -58,6 +60,17 @@ def write_card(outputs: Path, license: str) -> bool:
     return True
 
 
+def stamp_of(store: Store, made_from: str) -> bytes:
+    """The digests of the card and of all that it follows from.
+
+    Args:
+        store: The outputs folder. Its manifest has the digests of the dataset's files.
+        made_from: A digest of everything else.
+    """
+    paths = [path for path in (CARD, MANIFEST, SUMMARY, f"evaluation/{LADDER}", HELD_OUT) if store.exists(path)]
+    return "\n".join([made_from, *(f"{digest_file(store.file(path))} {path}" for path in paths)]).encode()
+
+
 def _front(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str]:
     size = next((name for most, name in SIZES if len(tasks) < most), "n>1M")
     yield from ("---", "pretty_name: Tool-use tasks in simulated companies", f"license: {license}", "language:", "- en")
@@ -86,7 +99,7 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
     yield from ("validation or test. `python -m synth verify` proves the folder again from its files.", "")
     yield from _section("What it holds", sections.contents(tasks))
     yield from _section("Difficulty", sections.difficulty(tasks) if tasks else [])
-    yield from _section("What was proved", sections.gates(tasks, gate_rates(dataset.store.root)))
+    yield from _section("What was proved", sections.gates(tasks, gate_rates(dataset, tasks)))
     yield from _section("Shortest solutions", sections.planner(tasks))
     diversity = _diversity(dataset)
     yield from _section("Coverage", sections.coverage(diversity))
@@ -164,9 +177,8 @@ def _across(tasks: Sequence[Task]) -> list[str]:
 
 def _evaluated(dataset: Dataset) -> list[AgentSummary]:
     """The results of an evaluation of this very dataset, by agent and user."""
-    path = "evaluation/summary.json"
     try:
-        content = dataset.store.read(path) if dataset.store.exists(path) else b""
+        content = dataset.store.read(SUMMARY) if dataset.store.exists(SUMMARY) else b""
         summary = EvaluationSummary.model_validate_json(content) if content else None
     except (ArtifactError, ValueError):
         return []

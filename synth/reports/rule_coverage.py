@@ -72,10 +72,9 @@ class GateRates(NamedTuple):
     """Equivalents of the second set that failed; None if it was not tried on this very dataset."""
 
 
-def gate_rates(outputs: Path) -> GateRates:
-    """The rates of a finished dataset, from its files."""
-    dataset = Dataset(outputs)
-    gates = [task.gates for task in dataset.tasks.values()]
+def gate_rates(dataset: Dataset, tasks: Sequence[Task]) -> GateRates:
+    """The rates of a finished dataset, from its tasks and files."""
+    gates = [task.gates for task in tasks]
     sorts = [_sorts([gate.mutants for gate in gates]), _sorts([gate.equivalents for gate in gates])]
     dropped = _dropped(dataset.store)
     second = _second(dataset)

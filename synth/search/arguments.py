@@ -8,9 +8,8 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, compress
+from itertools import chain, compress, zip_longest
 from random import Random
-from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
@@ -29,22 +28,21 @@ MOST_ROWS = 5000
 """Rows of one table that are considered for a parameter."""
 
 
-class DesiredGuard(NamedTuple):
+GuardTest = tuple[str, bool]
+"""The SQL of a guard, and whether it is to hold."""
+
+
+@dataclass(frozen=True)
+class DesiredGuard:
     """A guard, and whether it is to hold."""
 
     condition: GuardCondition
     holds: bool
 
-    def test(self, replaced: Mapping[str, str] | None = None) -> str:
-        """The test that the database makes.
-
-        Args:
-            replaced: Names after a colon -> what stands there instead.
-        """
-        sql = self.condition.holds
-        for name, expression in (replaced or {}).items():
-            sql = substitute(sql, name, expression)
-        return f"(\n{sql}\n) IS {'' if self.holds else 'NOT '}TRUE"
+    @property
+    def test(self) -> GuardTest:
+        """The guard's own SQL, and whether it is to hold."""
+        return self.condition.holds, self.holds
 
 
 @dataclass
@@ -100,7 +98,7 @@ class ArgumentSearch:
         named = self._joint_parameters()
         together = tuple(name for name in named if name not in self.fixed)
         yield from self._bound(desired, together)
-        broken = _bound_in([guard for guard in desired if not guard.holds])
+        broken = frozenset[str]().union(*(guard.condition.bindings for guard in desired if not guard.holds))
         if together and (len(together) < len(named) or broken & {*together}):
             yield from self._bound(desired, ())
 
@@ -117,7 +115,7 @@ class ArgumentSearch:
         if not self._hold(settled, bound):
             return
         budget = [self.nodes]
-        broken = _bound_in([guard for guard in desired if not guard.holds])
+        broken = frozenset[str]().union(*(guard.condition.bindings for guard in desired if not guard.holds))
         order: list[JointChoice] = []
         alone = [(name,) for name in known if name not in self.fixed and name not in together]
         for names in [together, *alone] if together else alone:
@@ -177,10 +175,8 @@ class ArgumentSearch:
         """Keys that meet the guards, of all rows that a parameter may name, in one query."""
         entity, attribute = self.blueprint.target(slot.parameter.refers_to or "")
         budget[0] -= 1
-        tests = [guard.test({slot.parameter.name: "candidate.value"}) for guard in desired]
-        listed = f"WITH candidate(value) AS (SELECT DISTINCT {attribute.name} FROM {entity.table})"
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        sql = f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
+        tests = tuple([guard.test for guard in desired])
+        sql = _rows_query(entity.table, attribute.name, slot.parameter.name, tests)
         return [row["value"] for row in self._queried(sql, _bindings(desired, (slot.parameter.name,), bound))]
 
     def _queried(self, sql: str, given: Mapping[str, Value]) -> Sequence[Row]:
@@ -247,10 +243,10 @@ class ArgumentSearch:
         desired: list[DesiredGuard],
         bound: Mapping[str, Value],
     ) -> list[tuple[Value, ...]]:
-        sql, places = _filter_query(names, width, tuple(desired))
-        padded = values if len(values) == width else [*values, *[(None,) * len(names)] * (width - len(values))]
-        given = _bindings(desired, names, bound) | {"candidates": len(values)}
-        given.update(zip(places, chain.from_iterable(padded), strict=True))
+        sql = _batch_query(names, width, tuple([guard.test for guard in desired]))
+        given = _bindings(desired, names, bound)
+        given["candidates"] = len(values)
+        given.update(zip_longest(_candidate_bindings(width, len(names)), chain.from_iterable(values)))
         try:
             return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
         except sqlite3.Error:
@@ -262,7 +258,7 @@ class ArgumentSearch:
     def _hold(self, desired: list[DesiredGuard], bound: Mapping[str, Value]) -> bool:
         if not desired:
             return True
-        tests = " AND ".join(guard.test() for guard in desired)
+        tests = " AND ".join(_tested(guard.test) for guard in desired)
         return any(row["held"] for row in self._queried(f"SELECT {tests} AS held", _bindings(desired, (), bound)))
 
 
@@ -305,25 +301,53 @@ def _parted(guards: list[DesiredGuard], bound: Collection[str]) -> tuple[list[De
     return [*compress(guards, ready)], [guard for guard, is_ready in zip(guards, ready, strict=True) if not is_ready]
 
 
-def _bound_in(guards: Sequence[DesiredGuard]) -> frozenset[str]:
-    """The names that guards bind."""
-    return frozenset[str]().union(*(guard.condition.bindings for guard in guards))
+def _bindings(desired: list[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
+    used = _names_used(tuple([guard.condition.bindings for guard in desired]), names)
+    return {key: bound[key] for key in used}
 
 
-def _bindings(desired: Sequence[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
-    return {key: bound[key] for key in sorted(_bound_in(desired).difference(names))}
+# The texts are made once, since searches ask with few texts many times. So SQLite prepares each once, too.
 
 
 @lru_cache(maxsize=4096)
-def _filter_query(names: ParameterNames, width: int, desired: tuple[DesiredGuard, ...]) -> tuple[str, tuple[str, ...]]:
-    """The query for the numbers of those candidates that meet the guards; and the names of the candidates' values."""
-    columns = [f"value_{place}" for place in range(len(names))]
-    tests = " AND ".join(
-        guard.test({name: f"candidate.{column}" for name, column in zip(names, columns, strict=True)})
-        for guard in desired
+def _names_used(bindings: tuple[frozenset[str], ...], names: ParameterNames) -> list[str]:
+    """What guards bind beside these parameters."""
+    return sorted(frozenset[str]().union(*bindings) - {*names})
+
+
+def _tested(test: GuardTest) -> str:
+    sql, holds = test
+    return f"(\n{sql}\n) IS {'' if holds else 'NOT '}TRUE"
+
+
+@lru_cache(maxsize=2048)
+def _rows_query(table: str, column: str, parameter: str, tests: tuple[GuardTest, ...]) -> str:
+    """The query for the values of a column that meet guards as a parameter."""
+    listed = f"WITH candidate(value) AS (SELECT DISTINCT {column} FROM {table})"
+    tested = [_tested((substitute(sql, parameter, "candidate.value"), holds)) for sql, holds in tests]
+    where = f" WHERE {' AND '.join(tested)}" if tested else ""
+    return f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
+
+
+@lru_cache(maxsize=2048)
+def _batch_query(names: ParameterNames, width: int, tests: tuple[GuardTest, ...]) -> str:
+    """The query for the numbers of those candidate values of parameters that meet guards."""
+    tested = []
+    for sql, holds in tests:
+        for place, name in enumerate(names):
+            sql = substitute(sql, name, f"candidate.value_{place}")
+        tested.append(_tested((sql, holds)))
+    marks = [f":{name}" for name in _candidate_bindings(width, len(names))]
+    rows = (", ".join(marks[number * len(names) :][: len(names)]) for number in range(width))
+    listed = ", ".join(f"({number}, {row})" for number, row in enumerate(rows))
+    columns = ", ".join(f"value_{place}" for place in range(len(names)))
+    return (
+        f"WITH candidate(number, {columns}) AS (VALUES {listed}) "
+        f"SELECT number FROM candidate WHERE number < :candidates AND {' AND '.join(tested)} ORDER BY number"
     )
-    places = [[f"candidate_{number}_{place}" for place in range(len(names))] for number in range(width)]
-    rows = ", ".join(f"({number}, {', '.join(f':{place}' for place in row)})" for number, row in enumerate(places))
-    listed = f"WITH candidate(number, {', '.join(columns)}) AS (VALUES {rows})"
-    sql = f"{listed} SELECT number FROM candidate WHERE number < :candidates AND {tests} ORDER BY number"
-    return sql, tuple(chain.from_iterable(places))
+
+
+@lru_cache(maxsize=64)
+def _candidate_bindings(width: int, columns: int) -> tuple[str, ...]:
+    """The names of the bindings of candidate values, one row after the other."""
+    return tuple(f"candidate_{number}_{place}" for number in range(width) for place in range(columns))

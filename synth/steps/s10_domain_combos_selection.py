@@ -6,7 +6,6 @@ contracts show which of these can be. Sets joined by links are then chosen: thos
 
 import asyncio
 from collections.abc import Mapping
-from itertools import combinations
 
 from pydantic import Field
 
@@ -18,7 +17,7 @@ from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS
 from synth.contracts.visibility import column_origins
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.fusion.combinations import choose_combinations, world_names
+from synth.fusion.combinations import choose_combinations, pairs_in_circle, world_names
 from synth.fusion.links import link_faults
 from synth.questions.types import ask_partial
 
@@ -31,6 +30,8 @@ class CombinationParams(Params):
     """Combinations to choose; fewer only if there are no more."""
     max_domains_per_combo: int = Field(default=3, ge=2, le=MOST_DOMAINS)
     """Domains of one combination, at most."""
+    partners: int = Field(default=8, ge=2)
+    """Domains with which each is paired, about: so many pairs an author is asked about, for each domain."""
 
 
 @step(
@@ -47,7 +48,11 @@ async def domain_combos_selection(ctx: Context[CombinationParams], key: str) -> 
     persons: dict[str, list[str]] = {}
     for server, blueprint in blueprints.items():
         persons.setdefault(blueprint.core.role_of or blueprint.core_entity, []).append(server)
-    pairs = [(person, pair) for person, servers in persons.items() for pair in combinations(sorted(servers), 2)]
+    pairs = [
+        (person, pair)
+        for person, servers in persons.items()
+        for pair in pairs_in_circle(ctx.random(person).sample(servers, len(servers)), ctx.params.partners)
+    ]
     answers = await asyncio.gather(*(_links(ctx, person, pair, blueprints) for person, pair in pairs))
     links = {pair: value for (_, pair), value in zip(pairs, answers, strict=True)}
     chosen = choose_combinations(persons, links, ctx.params.cross_domain_combinations, ctx.params.max_domains_per_combo)

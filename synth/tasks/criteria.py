@@ -7,7 +7,7 @@ Equal values are the same thing only if they are of one kind: money is compared 
 small bare numbers must also have the same name.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import islice, product
 from typing import NamedTuple
@@ -131,6 +131,7 @@ def known_from_reads(
     """
     keys: dict[str, dict[Json, None]] = {}
     asked: set[tuple[str, str]] = set()
+    named = {tool.name: keys_shown(session.world.blueprint, tool) for tool in reads}
     for _ in range(ROUNDS):
         for tool in reads:
             choices = [_choices(parameter, keys, said, session.now) for parameter in tool.parameters]
@@ -141,18 +142,18 @@ def known_from_reads(
                 if (tool.name, repr(arguments)) in asked:
                     continue
                 asked.add((tool.name, repr(arguments)))
-                yield from _shown(session, tool, arguments, keys)
+                rows = rows_of(session.peek(tool.name, arguments))
+                _note_keys(rows, named[tool.name], keys)
+                yield from (KnownValue(name, value) for row in rows for name, value in row.items())
 
 
-def _shown(
-    session: ContractSession, tool: Tool, arguments: dict[str, Json], keys: dict[str, dict[Json, None]]
-) -> Iterator[KnownValue]:
-    named = keys_shown(session.world.blueprint, tool)
-    for row in rows_of(session.peek(tool.name, arguments)):
-        for entity, columns in named.items():
-            kept = keys.setdefault(entity, {})
-            kept.update({row[column]: None for column in sorted(columns) if isinstance(row.get(column), str)})
-        yield from (KnownValue(name, value) for name, value in row.items())
+def _note_keys(
+    rows: Sequence[dict[str, Json]], named: Mapping[str, Collection[str]], keys: dict[str, dict[Json, None]]
+) -> None:
+    """Add the keys that rows show, by entity."""
+    for entity, columns in named.items():
+        kept, ordered = keys.setdefault(entity, {}), sorted(columns)
+        kept.update({row[column]: None for row in rows for column in ordered if isinstance(row.get(column), str)})
 
 
 def _choices(

@@ -13,7 +13,6 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Call, CallResult, Parameter, RowChange, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import GoldenCall
-from skillweave.world.canonical import canonical
 from skillweave.world.prepared import PreparedWorld
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
@@ -55,11 +54,11 @@ class GoldenRun(NamedTuple):
         return not any(result.violations for result in self.results)
 
 
-def open_session(world: World, combination: Combination) -> ContractSession:
-    """A session as the combination's task will open it."""
+def open_session(world: World, combination: Combination, *, fresh: bool = False) -> ContractSession:
+    """A session as the combination's task will open it; a `fresh` one executes everything itself."""
     caller = combination.caller if combination.login == "session" else None
     hidden = frozenset(combination.hidden)
-    return world.session(caller=caller, now=combination.now, patch=combination.patch, hidden=hidden)
+    return world.session(caller=caller, now=combination.now, patch=combination.patch, hidden=hidden, fresh=fresh)
 
 
 def run_golden(
@@ -68,16 +67,31 @@ def run_golden(
     *,
     without: Collection[int] = (),
     instead: ReplacedArguments | None = None,
+    fresh: bool = False,
 ) -> GoldenRun:
-    """Carry out the golden calls in a fresh session; arguments that came from results are bound again.
+    """Carry out the golden calls in a session of their own; arguments that came from results are bound again.
 
     Args:
         without: Places of golden calls that are left out.
         instead: Place and parameter -> value that replaces an argument, or is added to the call.
+        fresh: Whether to execute them even if other sessions of the world have executed them.
     """
-    with open_session(world, combination) as session:
+    with open_session(world, combination, fresh=fresh) as session:
         results = make_calls(session, combination.golden, without=without, instead=instead or {})
-        return GoldenRun(results, canonical(session.diff(), session.minted))
+        return GoldenRun(results, session.canonical())
+
+
+def successful_run(
+    world: World, combination: Combination, *, instead: ReplacedArguments | None = None
+) -> GoldenRun | None:
+    """What `run_golden` gives; None if a call fails, after which the others are not made."""
+    results: list[CallResult] = []
+    with open_session(world, combination) as session:
+        for place, call in enumerate(combination.golden):
+            results.append(_call(session, place, call, results, (), instead or {}))
+            if not results[-1].ok:
+                return None
+        return GoldenRun(results, session.canonical())
 
 
 def make_calls(
@@ -110,15 +124,13 @@ def _call(
     without: Collection[int],
     instead: ReplacedArguments,
 ) -> CallResult:
-    left_out = CallResult(call=Call(tool=call.tool, arguments=call.arguments), ok=False)
-    if place in without:
-        return left_out
     given = {name: value for (at, name), value in instead.items() if at == place}
-    kept = {name: source for name, source in call.grounding.items() if name not in given}
     try:
-        arguments = rebound(call.model_copy(update={"grounding": kept}), results)
+        arguments = None if place in without else rebound(call, results, given)
     except LookupError:
-        return left_out
+        arguments = None
+    if arguments is None:
+        return CallResult(call=Call(tool=call.tool, arguments=call.arguments), ok=False)
     return session.call(call.tool, {**arguments, **given})
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bench import cli
 from bench.cli import app, main
-from bench.document import BenchDocument, Figure, Machine, Measurement, Quantity, Verdict, changes
+from bench.document import BenchDocument, Figure, Machine, Measurement, Quantity, Verdict, changes, read_document
+from bench.suite import Extent
 from skillweave.base.errors import ConfigError
 
 MACHINE = Machine(cpu="a", cores=2, memory_gib=8.0, system="Linux")
@@ -89,6 +91,24 @@ def test_other_versions_are_told(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "other python: 3.11.9 before, 3.13.1 now" in result.output
     assert "other mcp" not in result.output
+
+
+def test_a_group_with_a_regression_is_measured_a_second_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = a_document(a_measurement("scores.a", 1.0), a_measurement("startup.a", 1.0))
+    asked: list[list[str]] = []
+
+    def measured(names: list[str], extent: Extent) -> BenchDocument:
+        asked.append(names)
+        found = [a_measurement(f"{name}.a", 1.0 if len(asked) > 1 or name != "scores" else 2.0) for name in names]
+        return a_document(*found)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "run_groups", measured)
+    result = CliRunner().invoke(app, ["compare", "--baseline", written(tmp_path, "before.json", before)])
+    assert asked[1:] == [["scores"]]
+    assert result.exit_code == 0
+    assert "a second time, since something is worse: scores" in result.output
+    assert {m.name: m.value.median for m in read_document(tmp_path / cli.QUICK).measurements}["scores.a"] == 1.0
 
 
 def test_documents_with_nothing_in_common_are_refused() -> None:

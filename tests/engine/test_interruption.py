@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,11 +11,15 @@ import pytest
 
 from skillweave.base.store import Store, locked
 from tests.engine.conftest import Toy, done
+from tests.waiting import processes_of as processes_by
+from tests.waiting import wait_until
 
 
-def begin(toy: Toy, log: Path, delay: float, *, own_server: bool = False) -> "subprocess.Popen[str]":
-    """Start a run in a process of its own."""
-    variables = {**os.environ, "TOY_LOG": str(log), "TOY_DELAY": str(delay)}
+def begin(toy: Toy, log: Path, *, is_held: bool = True, own_server: bool = False) -> "subprocess.Popen[str]":
+    """Start a run in a process of its own; one that is held does not get on once its first note is written."""
+    variables = {**os.environ, "TOY_LOG": str(log)}
+    if is_held:
+        variables["TOY_HELD"] = "yes"
     if own_server:
         del variables["PREFECT_API_URL"]
     return subprocess.Popen(
@@ -30,31 +32,13 @@ def begin(toy: Toy, log: Path, delay: float, *, own_server: bool = False) -> "su
     )
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 90) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until, "waited too long"
-        time.sleep(0.05)
-
-
 def lines_of(log: Path) -> list[str]:
     return log.read_text().splitlines() if log.exists() else []
 
 
 def processes_of(session: int) -> list[int]:
-    """Processes whose command line or session is of a run, by its session or a server's parent argument."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            command = (entry / "cmdline").read_bytes().split(b"\0")
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[0] != "Z" and (int(fields[3]) == session or str(session).encode() in command):
-            found.append(int(entry.name))
-    return found
+    """Of a run: of its session, or with its id as a server's parent argument."""
+    return processes_by(f"\0{session}\0", session)
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(toy: Toy, tmp_path: Path) -> None:
@@ -62,7 +46,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(toy: Toy, tmp_path: P
     toy.run()
     expected = toy.artifacts()
     toy.outputs = tmp_path / "killed"
-    run = begin(toy, log, 0.4)
+    run = begin(toy, log)
     wait_until(lambda: len(lines_of(log)) >= 1)
     os.kill(run.pid, signal.SIGKILL)
     run.communicate()
@@ -77,7 +61,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(toy: Toy, tmp_path: P
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_what_is_finished(toy: Toy, tmp_path: Path, number: int) -> None:
     log = tmp_path / "log"
-    run = begin(toy, log, 0.4)
+    run = begin(toy, log)
     wait_until(lambda: len(lines_of(log)) >= 1)
     os.kill(run.pid, number)
     shown = run.communicate()[0]
@@ -90,7 +74,7 @@ def test_an_interrupt_keeps_what_is_finished(toy: Toy, tmp_path: Path, number: i
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_before_the_work_begins_is_a_line(toy: Toy, tmp_path: Path, number: int) -> None:
-    run = begin(toy, tmp_path / "log", 5, own_server=True)
+    run = begin(toy, tmp_path / "log", own_server=True)
     wait_until(lambda: len(processes_of(run.pid)) >= 2)
     os.kill(run.pid, number)
     os.kill(run.pid, number)
@@ -103,11 +87,11 @@ def test_an_interrupt_before_the_work_begins_is_a_line(toy: Toy, tmp_path: Path,
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_a_killed_run_leaves_no_process(toy: Toy, tmp_path: Path) -> None:
-    run = begin(toy, tmp_path / "log", 5, own_server=True)
+    run = begin(toy, tmp_path / "log", own_server=True)
     wait_until(lambda: len(processes_of(run.pid)) >= 2)
     os.kill(run.pid, signal.SIGKILL)
     run.communicate()
-    wait_until(lambda: not processes_of(run.pid), 10)
+    wait_until(lambda: not processes_of(run.pid))
 
 
 def test_one_run_at_a_time(toy: Toy) -> None:
@@ -135,7 +119,7 @@ def test_a_damaged_prefect_home_is_made_again(toy: Toy, monkeypatch: pytest.Monk
     home = toy.outputs / ".prefect"
     home.mkdir(parents=True)
     (home / "prefect.db").write_bytes(b"no database at all" * 1000)
-    run = begin(toy, toy.folder / "log", 0, own_server=True)
+    run = begin(toy, toy.folder / "log", is_held=False, own_server=True)
     shown = run.communicate()[0]
     assert run.returncode == 0, shown
     assert set(toy.artifacts()) > {"summary.txt"}

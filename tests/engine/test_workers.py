@@ -4,10 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import HANG, is_running, wait_until
 
 PROGRAM = """
 import os, time
@@ -15,7 +16,7 @@ from skillweave.workers import local_processes
 
 def works(number):
     os.write(1, b"%d\\n" % os.getpid())
-    time.sleep(60)
+    time.sleep(9999)
 
 if __name__ == "__main__":
     with local_processes(2) as pool:
@@ -35,15 +36,5 @@ def test_no_worker_outlives_its_command(tmp_path: Path, number: signal.Signals) 
         pids = [int(process.stdout.readline()) for _ in range(2)]
         assert all(is_running(pid) for pid in pids)
         process.send_signal(number)
-        process.wait(10)
-    end = time.monotonic() + 10
-    while any(map(is_running, pids)) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not any(map(is_running, pids))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path("/proc", str(pid), "status").read_text()
-    except OSError:
-        return False
+        process.wait(HANG)
+    wait_until(lambda: not any(map(is_running, pids)))

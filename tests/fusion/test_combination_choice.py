@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillweave.schema.fusion import Link
-from synth.fusion.combinations import CandidateCombination, choose_combinations, world_names
+from synth.fusion.combinations import CandidateCombination, choose_combinations, pairs_in_circle, world_names
 
 Pair = tuple[str, str]
 PATIENT = [f"Clinic{letter}" for letter in "ABCDEF"]
@@ -65,7 +65,7 @@ def test_domains_of_different_persons_are_never_joined() -> None:
 
 
 def test_sets_that_no_links_join_are_counted_and_left_out() -> None:
-    chain = linked([("ClinicA", "ClinicB"), ("ClinicB", "ClinicC")])
+    chain = linked([*combinations(PATIENT[:4], 2)], 0) | linked([("ClinicA", "ClinicB"), ("ClinicB", "ClinicC")])
     chosen = choose_combinations({"Patient": PATIENT[:4]}, chain, 100, 4)
     assert [one.domains for one in chosen.combinations] == [
         ("ClinicA", "ClinicB"),
@@ -106,3 +106,23 @@ def test_worlds_whose_names_differ_in_case_alone_are_told_apart() -> None:
     names = world_names([("B", "A"), ("VetClinic", "X"), ("Vetclinic", "X")])
     assert names[("A", "B")] == "A__B"
     assert sorted([names[("VetClinic", "X")], names[("Vetclinic", "X")]]) == ["VetClinic__X", "Vetclinic__X_2"]
+
+
+def test_a_few_domains_make_all_pairs_and_many_some_for_each() -> None:
+    names = [f"C{number:02}" for number in range(30)]
+    assert pairs_in_circle(names[:9], 8) == list(combinations(names[:9], 2))
+    pairs = pairs_in_circle(names, 8)
+    assert len(pairs) == 120
+    assert {name: sum(name in pair for pair in pairs) for name in names} == dict.fromkeys(names, 8)
+    assert pairs_in_circle(["B", "A"], 2) == [("A", "B")]
+    assert pairs_in_circle(["A"], 2) == []
+
+
+def test_of_hundreds_of_domains_the_choice_is_even_and_takes_no_time() -> None:
+    names = [f"C{number:03}" for number in range(150)]
+    links = linked(pairs_in_circle(names, 8))
+    chosen = choose_combinations({"Patient": names}, links, 200, 3).combinations
+    used = Counter(domain for one in chosen for domain in one.domains)
+    assert len(chosen) == 200
+    assert set(used) == set(names)
+    assert max(used.values()) - min(used.values()) <= 1

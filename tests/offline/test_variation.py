@@ -1,10 +1,25 @@
+import re
+from collections import Counter
+from itertools import combinations
 from random import Random
 
 import pytest
 
 from skillweave.base.errors import AuthorError
-from synth.offline.services import catalogue, services_for, variant
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.entity import Entity
+from skillweave.schema.record import Row
+from synth.offline.companies import own_rows, with_names
+from synth.offline.services import catalogue, domains_of, services_by_domain, services_for, variant
+from synth.offline.world_answers import AvailableEntities
+from synth.steps.s02_entity_extraction import faults
+from synth.trial.draft import formulate
 
+MOST_SHARED = 0.95
+"""Most rules, word for word and figure for figure, that two companies of one setting share."""
+MOST_FIGURES = 0.8
+"""The same of rules with figures alone."""
+COMPANIES = sorted(services_by_domain())
 SETTINGS = sorted(setting.domain for service in catalogue().values() for setting in service.header.settings)
 
 
@@ -55,6 +70,90 @@ def test_seeds_draw_other_rules() -> None:
         for seed in range(6)
     ]
     assert len({frozenset(found) for found in sentences}) >= 4
+
+
+def rules_of(domain: str) -> frozenset[str]:
+    """The sentences of all rules of a company, with their figures."""
+    tools = variant(7, domain).rendered.tools
+    guards = [guard.says for tool in tools for guard in tool.guards]
+    return frozenset([*guards, *(effect.says for tool in tools for effect in tool.effects)])
+
+
+def test_there_are_hundreds_of_companies_and_no_two_have_a_name_a_title_or_their_rules_in_common() -> None:
+    assert len(COMPANIES) >= 300
+    assert all(len(name) <= 14 for name in COMPANIES)
+    assert not [(a, b) for a in COMPANIES for b in COMPANIES if a != b and b.lower().startswith(a.lower())]
+    assert max(Counter(variant(7, name).setting.title for name in COMPANIES).values()) == 1
+    assert max(Counter(map(rules_of, COMPANIES)).values()) == 1
+
+
+def test_two_companies_of_a_setting_differ_in_many_rules_and_in_most_figures() -> None:
+    shared, figures = [], []
+    for setting in (setting for service in catalogue().values() for setting in service.header.settings):
+        for one, other in combinations([setting.domain, *setting.others], 2):
+            both = rules_of(one), rules_of(other)
+            shared.append(len(both[0] & both[1]) / min(map(len, both)))
+            numbered = [{rule for rule in rules if re.search(r"[2-9]|1\d", rule)} for rules in both]
+            figures.append(len(numbered[0] & numbered[1]) / min(map(len, numbered)))
+    assert max(shared) < MOST_SHARED
+    assert sorted(figures)[len(figures) // 2] < 0.5
+    assert max(figures) < MOST_FIGURES
+
+
+@pytest.mark.parametrize("service", sorted(catalogue()))
+def test_every_company_has_a_blueprint_whose_statements_compile(service: str) -> None:
+    for domain in domains_of(catalogue()[service], "seed", 7, ()):
+        made = variant(7, domain.name)
+        rendered = made.rendered
+        tables = AvailableEntities((*rendered.entities, *rendered.relationships), {})
+        guards = [f"SELECT ({guard.holds})" for tool in rendered.tools for guard in tool.guards]
+        effects = [effect.sql for tool in rendered.tools for effect in tool.effects]
+        events = [sql for event in rendered.events for sql in (event.pick, *event.effects)]
+        others = [tool.returns.select for tool in rendered.tools] + [rule.never for rule in rendered.invariants]
+        assert [sql for sql in (*guards, *effects, *events, *others) if not tables.supports(sql)] == []
+        ordered = sorted(rendered.entities, key=lambda entity: entity.name != rendered.core_entity)
+        assert faults(domain, ordered) == []
+        assert 8 <= len(rendered.tools) <= 18
+        assert len(guards) >= max(38, 3 * len(rendered.tools))
+        parts = {name: getattr(rendered, name) for name in Blueprint.model_fields if hasattr(rendered, name)}
+        formulate(Blueprint(server=domain.name, domain=domain.topic, title=made.setting.title, **parts), "XY")
+
+
+def test_other_companies_speak_of_what_they_have() -> None:
+    for domain in (domain for service in catalogue().values() for domain in domains_of(service, "seed", 7, ())):
+        made = variant(7, domain.name)
+        assert len(domain.summary) > 60
+        if not made.setting.is_first:
+            assert "{" not in domain.summary
+            assert domain.topic in made.setting.topics
+            assert ("waiting list" in domain.summary) <= ("join_waiting_list" in {t.name for t in made.rendered.tools})
+
+
+def test_names_are_replaced_all_at_once_and_the_longest_first() -> None:
+    names = {"Port": "Bay", "Port Averley": "Port", "Bay": "Cove"}
+    assert with_names("Port Averley, Port, Bay and Bayside", names) == "Port, Bay, Cove and Bayside"
+
+
+def test_prices_stay_round_and_every_sort_of_row_stays() -> None:
+    entity = Entity.model_validate(
+        {
+            "name": "Extra",
+            "description": "What can be ordered.",
+            "attributes": [
+                {"name": "extra_id", "type": "string"},
+                {"name": "sort", "type": "string", "enum": ["food", "fun"]},
+                {"name": "price_cents", "type": "integer", "unit": "cents"},
+            ],
+            "rows": {"literal": [{"sort": sort, "price_cents": 4500} for sort in ("food", "food", "food", "fun")]},
+        }
+    )
+    for number in range(20):
+        (changed,) = own_rows([entity], {"Extra": 3}, Random(number))
+        assert changed.rows is not None
+        rows: list[Row] = list(changed.rows.literal or [])
+        assert {row["sort"] for row in rows} == {"food", "fun"}
+        prices = [row["price_cents"] for row in rows]
+        assert all(isinstance(price, int) and price % 100 == 0 and 3000 < price < 6600 for price in prices)
 
 
 def test_an_unknown_seed_names_the_nearest_topics_and_the_way_out() -> None:

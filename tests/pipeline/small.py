@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 OVERRIDES = (
     "domains.seeds=[hotel, pharmacy]",
@@ -37,19 +35,13 @@ WORLD = f"{LAB}__{PLAN}"
 """What the two of `JOINED` make together."""
 UNSTABLE = frozenset({".gitignore", ".prefect", ".cache", "logs", "manifest.json", "evaluation"})
 """What need not be the same bytes in every run."""
-_MADE: dict[tuple[str, ...], Path] = {}
 
 
-def small_dataset(factory: pytest.TempPathFactory, api_url: str, overrides: tuple[str, ...] = OVERRIDES) -> Path:
-    """The outputs folder of a finished run, made once for all tests; not to be written to."""
-    made = (api_url, *overrides)
-    if made not in _MADE:
-        outputs = factory.mktemp("small") / "outputs"
-        run = begin(outputs, hash_seed="1", workers=1, api_url=api_url, overrides=overrides)
-        shown = run.communicate()[0]
-        assert run.returncode == 0, shown[-3000:]
-        _MADE[made] = outputs
-    return _MADE[made]
+def make_dataset(outputs: Path, overrides: tuple[str, ...], api_url: str) -> None:
+    """Make a dataset, to its end."""
+    run = begin(outputs, hash_seed="1", workers=1, api_url=api_url, overrides=overrides)
+    shown = run.communicate()[0]
+    assert run.returncode == 0, shown[-3000:]
 
 
 def begin(

@@ -6,24 +6,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.commands import Done, ran
 from tests.pipeline.small import ROOT
-from tests.pipeline.test_rollouts import rolled_out
+from tests.pipeline.test_rollouts import rolled_out, tasks_of
+from tests.waiting import HANG, is_running, wait_until
 
 Record = dict[str, Any]
-Done = subprocess.CompletedProcess[str]
-
-
-def ran(*arguments: str) -> Done:
-    command = [sys.executable, "-m", *arguments]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ}, capture_output=True, text=True, timeout=300)
+FEW = ("--limit", "30", "--trials", "2")
+"""Tasks of each kind and world; more than one batch of trajectories."""
 
 
 def evaluated(small: Path, rollouts: Path, output: Path, *more: str) -> Done:
@@ -33,7 +29,7 @@ def evaluated(small: Path, rollouts: Path, output: Path, *more: str) -> Done:
 
 def told(small: Path, rollouts: Path, output: Path) -> list[str]:
     places = ["--rollouts-dir", str(rollouts), "--outputs-dir", str(small), "--mcp-outputs-dir", str(small)]
-    return ["evaluator.run_evaluation", "--mode", "all", *places, "--output", str(output)]
+    return ["evaluator", "run", "--mode", "all", *places, "--output", str(output)]
 
 
 def lines_of(path: Path) -> list[Record]:
@@ -49,14 +45,14 @@ def by_id(path: Path) -> dict[str, Record]:
 @pytest.fixture(scope="module")
 def oracle(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("oracle")
-    rolled_out(small, folder, "--trials", "2")
+    rolled_out(small, folder, *FEW)
     return folder
 
 
 @pytest.fixture(scope="module")
 def careless(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("careless")
-    rolled_out(small, folder, "--agent", "offline/careless", "--trials", "2")
+    rolled_out(small, folder, "--agent", "offline/careless", *FEW)
     return folder
 
 
@@ -246,46 +242,57 @@ def test_any_number_of_workers_gives_the_same_lines(small: Path, careless: Path,
     assert found[0] == found[1]
 
 
+HALTS = """
+import os, time
+from pathlib import Path
+from evaluator.checks import CHECKS, Check, Trial
+from skillweave.schema.record import Record
+
+class Halt(Record):
+    score: float = 1.0
+
+def halt(trial: Trial) -> Halt:
+    mark = Path(os.environ["HALT_MARK"])
+    if trial.task.id == os.environ["HALT_AT"] and mark.exists():
+        mark.write_text(f"{os.getpid()}\\n")
+        while mark.exists():
+            time.sleep(0.01)
+    return Halt()
+
+CHECKS.register("halt", Check(halt))
+"""
+"""A check that halts at a task while there is a mark, and notes in which process."""
+
+
 @pytest.mark.parametrize("victim", ["worker", "program"])
 def test_a_killed_process_loses_nothing(small: Path, careless: Path, tmp_path: Path, victim: str) -> None:
-    output = tmp_path / "results.jsonl"
-    command = [sys.executable, "-m", *told(small, careless, output)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-        _wait_for(lambda: output.is_file() and output.stat().st_size > 0)
-        workers = _children(process.pid)
-        assert workers
-        os.kill(workers[0] if victim == "worker" else process.pid, signal.SIGKILL)
-        process.communicate(timeout=120)
-        assert process.returncode == (0 if victim == "worker" else -signal.SIGKILL)
-    _wait_for(lambda: not any(_is_alive(worker) for worker in workers))
-    assert evaluated(small, careless, output).returncode == 0
+    output, mark = tmp_path / "results.jsonl", tmp_path / "mark"
+    (tmp_path / "halts.py").write_text(HALTS)
+    last = max(one["task_id"] for path in careless.glob("*.jsonl") for one in lines_of(path))
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    variables = {**os.environ, "PYTHONPATH": path, "HALT_AT": last, "HALT_MARK": str(mark)}
+
+    def begun() -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", *told(small, careless, output), "--max-workers", "2", "--plugin", "halts"]
+        return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL)
+
+    mark.touch()
+    process = begun()
+    wait_until(lambda: mark.read_text().endswith("\n") and output.is_file() and output.stat().st_size > 0)
+    worker = int(mark.read_text())
+    os.kill(worker if victim == "worker" else process.pid, signal.SIGKILL)
+    wait_until(lambda: not is_running(worker))
+    mark.unlink()
+    assert process.wait(HANG) == (0 if victim == "worker" else -signal.SIGKILL)
+    assert victim == "worker" or begun().wait(HANG) == 0
     whole = tmp_path / "whole" / "results.jsonl"
     assert evaluated(small, careless, whole).returncode == 0
-    assert lines_of(output) == lines_of(whole)
+    assert [_without_own(one) for one in lines_of(output)] == [_without_own(one) for one in lines_of(whole)]
 
 
-def _children(pid: int) -> list[int]:
-    """Workers of a program: children that run Python's spawned processes."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            with suppress(OSError):
-                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    found.append(int(child))
-    return found
-
-
-def _is_alive(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
-
-
-def _wait_for(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+def _without_own(result: Record) -> Record:
+    """A result without what the check that halts adds to it."""
+    return {**result, "checks_version": None, "checks": {**result["checks"], "own": None}}
 
 
 def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, careless: Path, tmp_path: Path) -> None:
@@ -301,7 +308,7 @@ def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, 
 
     pruned = ran("evaluator", "run", *places, "--mode", "prune", "--output", str(tmp_path / "p" / "results.jsonl"))
     assert pruned.returncode == 0
-    assert len(lines_of_pruned(tmp_path / "p" / "pruned.jsonl")) == len({one["task_id"] for one in lines_of(single)})
+    assert {one["task_id"] for one in lines_of_pruned(tmp_path / "p" / "pruned.jsonl")} == tasks_of(small).keys()
 
     failed = next(one for one in lines_of(theirs / "results.jsonl") if not one["passed"])
     shown = ran("evaluator", "show", failed["id"], *places)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.commands import ran
 from tests.llm.protocols import a_completion
 from tests.llm.scripted import Act, Heard, ScriptedServer, fault, reply
-from tests.pipeline.test_evaluation import by_id, ran, told
+from tests.pipeline.test_evaluation import by_id, told
 from tests.pipeline.test_rollouts import rolled_out
 
 Record = dict[str, Any]

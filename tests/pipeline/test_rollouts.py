@@ -1,9 +1,6 @@
 """Rollouts on a dataset that the pipeline has made, by the command that users give."""
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,16 +8,15 @@ from typing import Any
 import pytest
 
 from rollout.user import TELLINGS
-from tests.pipeline.small import ROOT
+from tests.commands import ran
 
 Record = dict[str, Any]
 
 
 def rolled_out(small: Path, rollouts: Path, *more: str) -> list[Record]:
     """The trajectories of a run on the small dataset."""
-    command = [sys.executable, "-m", "rollout", "run", "--config", str(ROOT / "config.yaml")]
-    command += ["--outputs-dir", str(small), "--rollouts-dir", str(rollouts), *more]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ}, capture_output=True, text=True, timeout=300)
+    places = ["--config", "config.yaml", "--outputs-dir", str(small), "--rollouts-dir", str(rollouts)]
+    done = ran("rollout", "run", *places, *more)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for path in sorted(rollouts.glob("*.jsonl")) for line in path.read_text().splitlines()]
     return sorted((json.loads(line) for line in lines), key=lambda record: str(record["id"]))

@@ -12,7 +12,7 @@ from skillweave.schema.evaluation import HeldOutReport, VariantCount
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
 from synth.gates.variants import check_variants
-from synth.reports.rule_coverage import HELD_OUT, gate_rates
+from synth.reports.rule_coverage import HELD_OUT, GateRates, gate_rates
 from tests.evaluator.variants.clinic import every_task
 from tests.rollout.offline_agents.clinic import WORLD, a_dataset
 
@@ -22,6 +22,11 @@ def tried(task: Task) -> Task:
     found = check_variants(WORLD, task)
     gates = task.gates.model_copy(update={"mutants": found.mutants, "equivalents": found.equivalents})
     return task.model_copy(update={"gates": gates})
+
+
+def rates(outputs: Path) -> GateRates:
+    dataset = Dataset(outputs)
+    return gate_rates(dataset, [*dataset.tasks.values()])
 
 
 @pytest.fixture
@@ -41,7 +46,7 @@ def second_set(dataset: str) -> bytes:
 
 
 def test_the_first_set_s_figures_are_added_up(outputs: Path) -> None:
-    found = gate_rates(outputs)
+    found = rates(outputs)
     made = [check_variants(WORLD, task).mutants["made"] for task in every_task()[:3]]
     assert [found.mutants, found.fewest_mutants] == [sum(map(int, map(str, made))), min(map(int, map(str, made)))]
     assert sum(found.mutant_sorts.values()) == found.mutants
@@ -55,7 +60,7 @@ def test_what_was_dropped_counts(outputs: Path) -> None:
     dropped = {"mutant passes": 2, "equivalent fails": 1, "undo pair": 9}
     manifest.put(ItemRecord(step="s16_task_filtering", key="SmallClinic", state="done", rejected=dropped))
     manifest.save()
-    found = gate_rates(outputs)
+    found = rates(outputs)
     assert (found.false_pass.wrong, found.false_fail.wrong, found.false_pass.tried) == (2, 1, 6)
     assert found.false_pass.interval == wilson(2, 6)
 
@@ -63,23 +68,23 @@ def test_what_was_dropped_counts(outputs: Path) -> None:
 def test_the_second_set_counts_on_this_very_dataset_alone(outputs: Path) -> None:
     (outputs / "evaluation").mkdir()
     (outputs / HELD_OUT).write_bytes(second_set(Dataset(outputs).digest))
-    found = gate_rates(outputs)
+    found = rates(outputs)
     assert found.second_false_pass is not None
     assert found.second_false_fail is not None
     assert (found.second_false_pass.wrong, found.second_false_pass.tried) == (1, 200)
     assert found.second_false_pass.rate == 0.005
     assert found.second_false_fail.rate == 0
     (outputs / HELD_OUT).write_bytes(second_set("another"))
-    assert gate_rates(outputs).second_false_pass is None
+    assert rates(outputs).second_false_pass is None
 
 
 def test_a_damaged_file_is_told(outputs: Path) -> None:
     (outputs / "evaluation").mkdir()
     (outputs / HELD_OUT).write_bytes(b'{"tasks": "many"}')
     with pytest.raises(ArtifactError, match=HELD_OUT):
-        gate_rates(outputs)
+        rates(outputs)
 
 
 def test_a_dataset_from_before_these_gates_has_none(tmp_path: Path) -> None:
-    found = gate_rates(a_dataset(tmp_path / "outputs", every_task()[:2]).store.root)
+    found = rates(a_dataset(tmp_path / "outputs", every_task()[:2]).store.root)
     assert (found.mutants, found.equivalents, found.fewest_mutants) == (0, 0, 0)

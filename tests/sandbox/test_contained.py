@@ -3,7 +3,7 @@
 import io
 import json
 import pickle
-import time
+import select
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,10 @@ from skillweave.sandbox.folder import MEGABYTE, SandboxLimits
 from skillweave.sandbox.inside.watch import passed, usage
 from skillweave.sandbox.run import SandboxOutcome, run
 from skillweave.sandbox.worker import Worker, WorkerError
-from tests.sandbox.test_worker import gone, processes_of
+from tests.waiting import HANG, processes_of, wait_until
 
 LIMITS = SandboxLimits(
-    seconds=20,
+    seconds=HANG,
     cpu_seconds=1,
     memory_bytes=256 * MEGABYTE,
     threads=16,
@@ -90,10 +90,8 @@ WASTE = {
 @pytest.mark.parametrize("kind", WASTE)
 def test_waste_is_ended_and_named(kind: str, strong: Strength, folders: Path) -> None:
     code, ending = WASTE[kind]
-    began = time.monotonic()
     outcome = execute(code)
     assert f"{outcome.status}: {outcome.reason}".startswith(ending), outcome
-    assert time.monotonic() - began < LIMITS.seconds
     assert len(outcome.stdout) + len(outcome.stderr) < 2 * MEGABYTE
     assert processes_of(str(folders)) == []
     assert list(folders.iterdir()) == []
@@ -104,16 +102,14 @@ def test_waste_is_ended_and_named(kind: str, strong: Strength, folders: Path) ->
     [
         "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
         "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65)); signal.sigwait([40])",
-        "import os, time\nfor n in (0, 1, 2): os.close(n)\ntime.sleep(60)",
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()",
-        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(60)",
+        "import os, time\nfor n in (0, 1, 2): os.close(n)\ntime.sleep(9999)",
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(9999,)).start()",
+        "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(9999)",
     ],
     ids=["stopped", "deaf", "silent", "a thread that stays", "unwilling"],
 )
 def test_waiting_is_ended_by_the_clock(code: str, strong: Strength, folders: Path) -> None:
-    began = time.monotonic()
     assert execute(code, BRIEF).status == "timeout"
-    assert time.monotonic() - began < 5
     assert processes_of(str(folders)) == []
 
 
@@ -201,7 +197,7 @@ def test_results_are_bytes_that_nobody_opens(strong: Strength, tmp_path: Path) -
 
 def test_folders_that_turn_into_files_while_we_look(strong: Strength, folders: Path) -> None:
     code = (
-        "import os, time\nend = time.monotonic() + 0.8\nwhile time.monotonic() < end:\n"
+        "import os, time\nend = time.monotonic() + 0.3\nwhile time.monotonic() < end:\n"
         "    os.mkdir('x'); os.rename('x', 'y'); os.rmdir('y'); open('y', 'w').close(); os.rename('y', 'x')\n"
         "    os.unlink('x')"
     )
@@ -229,7 +225,7 @@ SERVE = "from sandbox_worker import serve\n"
 def test_a_worker_that_lies_is_over(code: str, reason: str, strong: Strength) -> None:
     with Worker({"worker_main.py": code}) as worker:
         if "before" in reason:
-            time.sleep(1)
+            select.select([worker._stdout], [], [], HANG)
         with pytest.raises(WorkerError, match=reason):
             worker.ask(1)
 
@@ -250,7 +246,7 @@ def test_a_time_bomb_does_not_outlive_its_worker(strong: Strength, folders: Path
     )
     with Worker({"bomb_main.py": code}, "bomb_main.py") as worker:
         assert worker.ask(1) == "harmless"
-    assert gone(str(folders))
+    wait_until(lambda: not processes_of(str(folders)))
     assert list(folders.iterdir()) == []
 
 

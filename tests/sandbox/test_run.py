@@ -1,6 +1,5 @@
 import os
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,9 +9,10 @@ from skillweave.base.errors import ConfigError
 from skillweave.config.sections import Strength
 from skillweave.sandbox.folder import MEGABYTE, SandboxLimits
 from skillweave.sandbox.run import SandboxOutcome, run
+from tests.waiting import HANG
 
 QUICK = SandboxLimits(
-    seconds=10, cpu_seconds=2, memory_bytes=256 * MEGABYTE, file_bytes=MEGABYTE, output_bytes=MEGABYTE
+    seconds=HANG, cpu_seconds=2, memory_bytes=256 * MEGABYTE, file_bytes=MEGABYTE, output_bytes=MEGABYTE
 )
 
 
@@ -54,14 +54,12 @@ def test_a_loop_is_ended_by_its_cpu_time(any_strength: Strength) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["import time; time.sleep(60)", "import os; os.close(1); os.close(2); os.read(0, 1); os.pause()"]
+    "code", ["import time; time.sleep(9999)", "import os; os.close(1); os.close(2); os.read(0, 1); os.pause()"]
 )
 def test_a_wait_is_ended_by_the_clock(any_strength: Strength, code: str) -> None:
-    began = time.monotonic()
     code = code.replace("os.pause()", "__import__('signal').pause()")
     outcome = execute(code, SandboxLimits(seconds=0.5))
     assert (outcome.status, outcome.reason) == ("timeout", "it ran longer than 0.5 seconds")
-    assert time.monotonic() - began < 5
 
 
 def test_a_fork_bomb_does_not_get_off_the_ground(any_strength: Strength) -> None:
@@ -108,12 +106,12 @@ def test_a_large_file_is_refused(any_strength: Strength) -> None:
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("for n in range(500): open(str(n), 'w').close()\nimport time; time.sleep(30)", "more than 100 files"),
-        ("for n in range(9): open(str(n), 'wb').write(bytes(900000))\nimport time; time.sleep(30)", "bytes to files"),
+        ("for n in range(500): open(str(n), 'w').close()\nimport time; time.sleep(9999)", "more than 100 files"),
+        ("for n in range(9): open(str(n), 'wb').write(bytes(900000))\nimport time; time.sleep(9999)", "bytes to files"),
     ],
 )
 def test_many_files_are_noticed_while_it_runs(any_strength: Strength, code: str, reason: str) -> None:
-    limits = SandboxLimits(seconds=20, files=100, disk_bytes=5 * MEGABYTE, file_bytes=MEGABYTE)
+    limits = SandboxLimits(seconds=HANG, files=100, disk_bytes=5 * MEGABYTE, file_bytes=MEGABYTE)
     outcome = execute(code, limits)
     assert outcome.status == "flooded"
     assert reason in outcome.reason
@@ -195,7 +193,7 @@ def test_installed_packages_are_there_when_asked_for() -> None:
     files = {"test_it.py": "def test_it(tmp_path):\n    (tmp_path / 'x').write_text('1')\n    assert 1 == 2\n"}
     assert "No module named pytest" in run(files, ["-m", "pytest"], limits=QUICK).reason
     outcome = run(
-        files, ["-m", "pytest", "-q", "-p", "no:cacheprovider"], packages=True, limits=SandboxLimits(seconds=60)
+        files, ["-m", "pytest", "-q", "-p", "no:cacheprovider"], packages=True, limits=SandboxLimits(seconds=HANG)
     )
     assert "assert 1 == 2" in outcome.stdout
 

@@ -1,3 +1,4 @@
+from itertools import product
 from typing import Any
 
 import pytest
@@ -67,6 +68,29 @@ def test_a_null_guard_is_broken() -> None:
     session = a_session()
     session.call("pay_fee", {"fee_id": "FEE-0001", "amount_cents": 1250})
     assert code(session.call("pay_fee", {"fee_id": "FEE-0001", "amount_cents": 1250})) == "wrong_amount"
+
+
+HOLDS = {"true": "TRUE", "false": "FALSE", "null": "NULL", "fails": "json_extract(:reason, '$.a') IS NULL"}
+
+
+@pytest.mark.parametrize("kinds", [*product(HOLDS, ("tool", "agent"), HOLDS, ("tool", "agent"))])
+def test_guards_are_asked_in_order_and_none_behind_the_first_that_refuses(kinds: tuple[str, ...]) -> None:
+    words = {"concern": "deadline", "error": "refused", "says": "No."}
+    pairs = [*zip(kinds[::2], kinds[1::2], strict=True)]
+    guards = [
+        {**words, "rule": f"R{place}", "enforced_by": by, "holds": HOLDS[kind]}
+        for place, (kind, by) in enumerate(pairs, start=30)
+    ]
+    with a_world(a_blueprint_with("cancel_appointment", guards=guards)).session(caller="PAT-0001") as session:
+        result = session.call("cancel_appointment", CANCEL)
+    asked = 1 if pairs[0][1] == "tool" and pairs[0][0] in ("false", "null") else 2
+    if any(kind == "fails" for kind, _ in pairs[:asked]):
+        assert code(result) == "world_defect"
+        return
+    broken = [place for place, (kind, by) in enumerate(pairs[:asked]) if by == "tool" and kind != "true"]
+    assert (result.error and result.error.rule) == (f"R{30 + broken[0]}" if broken else None)
+    verdicts = [(f"R{30 + place}", kind == "true") for place, (kind, by) in enumerate(pairs[:asked]) if by == "agent"]
+    assert [(verdict.rule, verdict.holds) for verdict in result.verdicts] == verdicts
 
 
 def test_a_rule_of_the_agent_is_carried_out_and_judged_on_the_state_before_the_call() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator.scoring.selftest import trajectory_line, variants_of
+from evaluator.replay.trial import RecordedTrajectory, read_trajectory
+from evaluator.scoring.selftest import recorded, trajectory_line, variants_of
 from evaluator.variants.conversation import Variant
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.record import Json
@@ -322,6 +323,14 @@ def test_a_variant_is_a_line_of_a_rollouts_folder(tmp_path: Path) -> None:
     record = json.loads(trajectory_line(task, 3, next(variants_of(dataset.world(task), task))))
     assert (record["id"], record["task_id"], record["trial"]) == ("SmallClinic-move#3", "SmallClinic-move", 3)
     assert [turn["agrees"] for turn in record["user_turns"]] == [None, True, None]
+
+
+def test_a_line_of_a_variant_is_read_as_what_the_gate_scores() -> None:
+    for task in every_task():
+        for number, variant in enumerate(variants_of(WORLD, task)):
+            read = read_trajectory(trajectory_line(task, number, variant))
+            given = recorded(task, number, variant)
+            assert read == RecordedTrajectory.model_validate(dict(given))
 
 
 def test_needs_that_nobody_knows_or_no_call_has_are_no_error() -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import json
 import logging
 import time
@@ -196,15 +197,13 @@ def test_a_slow_server_is_a_provider_error(httpserver: HTTPServer) -> None:
 
 def test_a_server_that_drips_is_not_waited_for_without_end(httpserver: HTTPServer) -> None:
     def drops() -> Iterator[str]:
-        for _ in range(60):
+        for _ in itertools.count():
             time.sleep(0.05)
             yield " "
 
     httpserver.expect_request(PATH).respond_with_handler(lambda _: Response(drops(), content_type="application/json"))
-    began = time.monotonic()
     with pytest.raises(ProviderError, match=r"no answer within 1 seconds|Timeout"):
         complete(httpserver, timeout=0.2)
-    assert time.monotonic() - began < 2.5
 
 
 def test_a_server_that_is_not_there_is_a_provider_error() -> None:

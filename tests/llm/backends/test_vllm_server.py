@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from skillweave.base.errors import ConfigError
 from skillweave.llm.backends.vllm import VllmServer
+from tests.waiting import is_running, wait_until
 
 FAKE = """#!{python}
 import http.server, json, os, pathlib, subprocess, sys, time
@@ -25,7 +25,7 @@ class Health(http.server.BaseHTTPRequestHandler):
         pass
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Health).serve_forever()
 """
-DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(9999)"
 WORKER = f"""
 worker = subprocess.Popen([sys.executable, "-c", {DEAF!r}])
 pathlib.Path(__file__).with_name("worker").write_text(str(worker.pid))
@@ -40,7 +40,7 @@ from skillweave.llm.backends.vllm import VllmServer
 async def main():
     async with VllmServer("m", log=pathlib.Path(sys.argv[1]), command=[sys.argv[2]]):
         print("up", flush=True)
-        await asyncio.sleep(60)
+        await asyncio.sleep(9999)
 
 asyncio.run(main())
 """
@@ -52,20 +52,6 @@ def a_vllm(folder: Path, act: str = "") -> Path:
     path.write_text(FAKE.format(python=sys.executable, notes=notes, act=act))
     path.chmod(0o755)
     return path
-
-
-def is_gone(pid: int) -> bool:
-    """Whether the process ends within a few seconds; one that nobody has waited for yet has ended, too."""
-    for _ in range(100):
-        try:
-            os.kill(pid, 0)
-            state = Path(f"/proc/{pid}/stat")
-            if state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except (ProcessLookupError, FileNotFoundError):
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def test_it_is_up_inside_and_gone_after(tmp_path: Path) -> None:
@@ -95,8 +81,8 @@ def test_it_is_up_inside_and_gone_after(tmp_path: Path) -> None:
     assert " ".join(notes["arguments"][6:]) == (
         "--enable-auto-tool-choice --tool-call-parser qwen3_coder --reasoning-parser qwen3 --max-model-len 1024"
     )
-    assert is_gone(notes["pid"])
-    assert is_gone(int((tmp_path / "worker").read_text()))
+    wait_until(lambda: not is_running(notes["pid"]))
+    wait_until(lambda: not is_running(int((tmp_path / "worker").read_text())))
     assert "org/tiny is ready" in told[-1]
 
 
@@ -109,8 +95,8 @@ def test_one_that_ends_early_is_quoted(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"ended with status 3 before .*vllm\.log'; it last said: .*no such model"):
         asyncio.run(scenario("print('no such model', flush=True); sys.exit(3)", 30))
     with pytest.raises(ConfigError, match=r"was not ready within 1 seconds; .*it last said: loading"):
-        asyncio.run(scenario("print('loading', flush=True); time.sleep(60)", 1))
-    assert is_gone(json.loads((tmp_path / "notes").read_text())["pid"])
+        asyncio.run(scenario("print('loading', flush=True); time.sleep(9999)", 1))
+    wait_until(lambda: not is_running(json.loads((tmp_path / "notes").read_text())["pid"]))
 
 
 def test_without_vllm_the_way_out_is_named(tmp_path: Path) -> None:
@@ -129,5 +115,5 @@ def test_it_dies_with_us_even_when_we_are_killed(tmp_path: Path) -> None:
         assert ours.stdout is not None
         assert ours.stdout.readline() == b"up\n"
         ours.send_signal(signal.SIGKILL)
-    assert is_gone(json.loads((tmp_path / "notes").read_text())["pid"])
-    assert is_gone(int((tmp_path / "worker").read_text()))
+    wait_until(lambda: not is_running(json.loads((tmp_path / "notes").read_text())["pid"]))
+    wait_until(lambda: not is_running(int((tmp_path / "worker").read_text())))

@@ -12,6 +12,7 @@ from skillweave.llm.limits import circuit_breaker as circuit
 from skillweave.llm.limits.circuit_breaker import EndpointFailure
 from skillweave.llm.limits.limiter import EndpointLimiter
 from skillweave.llm.limits.rate_limit import RateLimiter, SharedSemaphore
+from tests.waiting import HANG
 
 DEAD = EndpointFailure("not reached", 1, is_certain=True)
 
@@ -67,23 +68,24 @@ def test_slots_are_shared_by_event_loops_of_other_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(HANG)
     assert (traffic.most, len(traffic.went)) == (2, 20)
 
 
 def test_a_limited_rate_is_kept_in_the_order_of_asking_and_holds_no_slot_meanwhile() -> None:
     async def scenario() -> None:
         gate, slow, other = SharedSemaphore(1), Traffic(), Traffic()
-        limiter = EndpointLimiter("slow", gate, rate=RateLimiter(requests_per_minute=200))
-        begun = time.monotonic()
+        now = [1000.0]
+        limiter = EndpointLimiter("slow", gate, rate=RateLimiter(requests_per_minute=200, clock=lambda: now[0]))
         limited = asyncio.gather(*(slow.send(limiter, number, seconds=0) for number in range(12)))
         while len(slow.went) < 10:
             await asyncio.sleep(0)
         # All that may go at once is gone: the others wait, and the only slot is free.
-        await asyncio.wait_for(other.send(EndpointLimiter("other", gate), seconds=0), 0.25)
+        await asyncio.wait_for(other.send(EndpointLimiter("other", gate), seconds=0), HANG)
+        assert len(slow.went) == 10
+        now[0] += 60
         await limited
         assert slow.went == list(range(12))
-        assert time.monotonic() - begun >= 2 * 60 / 200 - 0.01
 
     asyncio.run(scenario())
 
@@ -166,9 +168,9 @@ def test_all_who_wait_on_any_loop_are_told_when_an_outage_is_too_long() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(HANG)
     assert len(errors) == 20
-    assert 0.15 < time.monotonic() - begun < 5
+    assert time.monotonic() - begun > 0.15
 
 
 def test_who_has_somebody_else_to_ask_does_not_wait_for_an_outage() -> None:
@@ -192,7 +194,7 @@ def test_who_waits_for_a_slot_when_the_outage_begins_does_not_send() -> None:
         with pytest.raises(OutageError):
             await queued
         limiter.answered()
-        await asyncio.wait_for(traffic.send(limiter), 1)
+        await asyncio.wait_for(traffic.send(limiter), HANG)
 
     asyncio.run(scenario())
 
@@ -207,9 +209,9 @@ def test_a_probe_that_is_given_up_is_followed_by_the_next_and_leaks_no_slot() ->
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(limiter.acquire(1), 0.01)
         limiter.release(busy)
-        await asyncio.wait_for(traffic.send(limiter), 1)
+        await asyncio.wait_for(traffic.send(limiter), HANG)
         limiter.answered()
-        await asyncio.wait_for(traffic.send_all(limiter, 5), 1)
+        await asyncio.wait_for(traffic.send_all(limiter, 5), HANG)
         assert traffic.most == 1
 
     asyncio.run(scenario())

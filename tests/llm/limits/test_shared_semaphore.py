@@ -1,10 +1,10 @@
 import asyncio
 import threading
-import time
 
 import pytest
 
 from skillweave.llm.limits.rate_limit import SharedSemaphore
+from tests.waiting import HANG
 
 
 class Busy:
@@ -42,7 +42,7 @@ def test_the_slots_are_shared_by_event_loops_of_other_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(HANG)
     assert (busy.most, busy.done) == (2, 24)
 
 
@@ -58,7 +58,7 @@ def test_a_slot_comes_back_after_an_error_and_after_a_cancelled_wait() -> None:
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
-        async with asyncio.timeout(1), gate:
+        async with asyncio.timeout(HANG), gate:
             pass
 
     asyncio.run(scenario())
@@ -74,7 +74,7 @@ def test_a_slot_given_to_a_waiter_that_is_cancelled_at_once_is_handed_on() -> No
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        async with asyncio.timeout(1), gate:
+        async with asyncio.timeout(HANG), gate:
             pass
 
     asyncio.run(scenario())
@@ -93,7 +93,5 @@ def test_a_waiter_whose_loop_is_gone_blocks_nobody() -> None:
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
     asyncio.run(gate.__aexit__())
-    began = time.monotonic()
     asyncio.run(many(Busy(gate), 2))
-    assert time.monotonic() - began < 5
     del waiting

@@ -1,7 +1,7 @@
 """s03: have each word explained."""
 
+import asyncio
 import os
-import time
 from pathlib import Path
 
 from skillweave.llm.question import question
@@ -30,8 +30,8 @@ async def summary(ctx: Context[Params], keys: list[str]) -> None:
 async def notes(ctx: Context[Params], key: str) -> None:
     if key == "broken":
         raise RuntimeError("this word breaks things")
-    if "TOY_DELAY" in os.environ:
-        time.sleep(float(os.environ["TOY_DELAY"]))
+    if "TOY_HELD" in os.environ and Path(os.environ["TOY_LOG"]).exists():
+        await asyncio.Event().wait()
     word = ctx.read(WORDS)
     answer = await ctx.ask(NOTE, word=word)
     if ctx.sent_back:
