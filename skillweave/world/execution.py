@@ -106,6 +106,12 @@ def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -
     )
 
 
+def noted(call: Call, status: str) -> CallResult:
+    """The result of a call that the session answers itself."""
+    value: Json = {"status": status}
+    return CallResult.model_construct(call=call, ok=True, value=value, error=None, verdicts=[], minted=[], changed=[])
+
+
 def _attempt(
     state: State,
     connection: sqlite3.Connection,

@@ -14,7 +14,7 @@ from skillweave.schema.record import Json, Row
 from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
 from skillweave.world.canonical import IdCounter, canonical
 from skillweave.world.database import digest
-from skillweave.world.execution import CallContext, CallExecution, call_key, execute_call, failed
+from skillweave.world.execution import CallContext, CallExecution, call_key, execute_call, failed, noted
 from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
@@ -314,10 +314,10 @@ class ContractSession:
         """Record that the agent declines a request or hands the conversation over."""
         if call.tool == DECLINE:
             self.declined.append(str(call.arguments["rule"]))
-            return CallResult(call=call, ok=True, value={"status": "recorded"})
+            return noted(call, "recorded")
         assert call.tool == TRANSFER
         self.transfer = call.arguments
-        return CallResult(call=call, ok=True, value={"status": "transferred"})
+        return noted(call, "transferred")
 
     def _with_noise(self, call: Call, compiled: CompiledTool, noise: ToolNoise) -> CallResult:
         """Execute a call, with its planted fault if it has one."""
