@@ -95,7 +95,7 @@ Verdict = Literal["worse", "better", "same", "unsure", "not measured", "new"]
 STYLES: dict[Verdict, str] = {"worse": "bold red", "better": "green", "same": "", "unsure": "yellow"}
 
 
-class Change(NamedTuple):
+class ComparedMeasurement(NamedTuple):
     """A measurement in two documents."""
 
     name: str
@@ -106,7 +106,7 @@ class Change(NamedTuple):
     verdict: Verdict
 
 
-def changes(before: BenchDocument, now: BenchDocument) -> list[Change]:
+def changes(before: BenchDocument, now: BenchDocument) -> list[ComparedMeasurement]:
     """Compare two documents, measurement by measurement, in the order of the baseline.
 
     Raises:
@@ -119,17 +119,17 @@ def changes(before: BenchDocument, now: BenchDocument) -> list[Change]:
     return [_change(name, old.get(name), new.get(name)) for name in {**old, **new}]
 
 
-def _change(name: str, before: Measurement | None, now: Measurement | None) -> Change:
+def _change(name: str, before: Measurement | None, now: Measurement | None) -> ComparedMeasurement:
     if before is None or now is None:
-        return Change(name, before, now, None, "new" if before is None else "not measured")
+        return ComparedMeasurement(name, before, now, None, "new" if before is None else "not measured")
     old, new = _compared(before), _compared(now)
     gained = before.of == "share"
     ratio = old.median / new.median if gained else new.median / old.median
     if 1 / WORSE <= ratio <= WORSE:
-        return Change(name, before, now, ratio, "same")
+        return ComparedMeasurement(name, before, now, ratio, "same")
     if abs(new.median - old.median) <= old.spread + new.spread:
-        return Change(name, before, now, ratio, "unsure")
-    return Change(name, before, now, ratio, "worse" if ratio > 1 else "better")
+        return ComparedMeasurement(name, before, now, ratio, "unsure")
+    return ComparedMeasurement(name, before, now, ratio, "worse" if ratio > 1 else "better")
 
 
 def _compared(measurement: Measurement) -> Figure:
@@ -176,7 +176,7 @@ def show_comparison(
     return 0
 
 
-def _cells(change: Change) -> list[str]:
+def _cells(change: ComparedMeasurement) -> list[str]:
     sides = [change.before, change.now]
     spreads = [_spread(side) for side in sides if side]
     ratio = "" if change.ratio is None else f"{change.ratio:.2f}"

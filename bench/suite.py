@@ -4,7 +4,6 @@ import gc
 import os
 import platform
 import re
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from timeit import Timer
 from typing import NamedTuple
 
 from bench.document import BenchDocument, Figure, GroupRecord, Machine, Measurement, Quantity
-from skillweave.base.command import progress
+from skillweave.base.progress import progress
 from skillweave.workers import local_processes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -205,20 +204,51 @@ def _figure(middle: float, spread: float) -> Figure:
     return Figure(median=float(f"{middle:.5g}"), spread=float(f"{spread:.5g}"))
 
 
-def timed(run: Callable[[], object], *, of: int = 1, rounds: int = ROUNDS) -> list[float]:
-    """CPU seconds of this process for a piece of work, in each of some runs; one run before them warms up.
+def timed(works: Mapping[str, Callable[[], object]], of: Mapping[str, int] | None = None) -> Iterator[Sample]:
+    """CPU seconds of this process for pieces of work. They take turns, so that a change of the machine's pace hits all.
 
     Args:
-        run: The work.
-        of: How many pieces `run` does.
-        rounds: The number of runs.
+        works: Name -> the work; a run repeats it until it takes `ROUND_S`. A run before them warms up.
+        of: Name -> how many pieces the work does, if not one.
     """
-    timer = Timer(run, setup=gc.enable, timer=time.process_time)
+    timers = {name: Timer(work, setup=gc.enable, timer=time.process_time) for name, work in works.items()}
+    numbers = {name: _repetitions(timer) for name, timer in timers.items()}
+    rounds = [{name: timer.timeit(numbers[name]) for name, timer in timers.items()} for _ in range(ROUNDS)]
+    for name, number in numbers.items():
+        pieces = number * (of or {}).get(name, 1)
+        yield Sample(name, [seconds[name] / pieces for seconds in rounds])
+
+
+def _repetitions(timer: Timer) -> int:
     number = 1
     while (spent := timer.timeit(number)) < ROUND_S / 4:
         number *= 4
-    number = max(1, round(number * ROUND_S / spent))
-    return [seconds / number / of for seconds in timer.repeat(rounds, number)]
+    return max(1, round(number * ROUND_S / spent))
+
+
+REAPER = """
+import ctypes, os, resource, subprocess, sys, time
+def ends_with_parent():
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)
+ends_with_parent()
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+begun = time.perf_counter()
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, preexec_fn=ends_with_parent)
+wall = time.perf_counter() - begun
+try:
+    while True:
+        os.wait()
+except ChildProcessError:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, wall)
+sys.exit(status)
+"""
+"""Runs a command, which ends with this process (PR_SET_PDEATHSIG), and prints its seconds.
+
+On Linux it also waits for processes whose parent is gone (PR_SET_CHILD_SUBREAPER); elsewhere their CPU time is unknown.
+"""
 
 
 def spent_by(command: Sequence[str], meanwhile: Callable[[int], None] | None = None) -> "Spent":
@@ -226,20 +256,20 @@ def spent_by(command: Sequence[str], meanwhile: Callable[[int], None] | None = N
 
     Args:
         command: The command; `python` is replaced by this Python.
-        meanwhile: Called with the process id four times a second.
+        meanwhile: Called four times a second with the id of a process whose descendants do the work.
     """
-    before, begun = _children(), time.perf_counter()
-    line = [sys.executable if part == "python" else part for part in command]
+    python = [sys.executable if part == "python" else part for part in ("python", "-c", REAPER, *command)]
     # Where compiled modules are not kept, each start would compile them again.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with TemporaryFile() as said:
-        with subprocess.Popen(line, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=said) as process:
+        with subprocess.Popen(python, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=said) as process:
             while meanwhile is not None and process.poll() is None:
                 meanwhile(process.pid)
                 time.sleep(0.25)
+            cpu, wall = map(float, process.communicate()[0].split())
         said.seek(0)
         complaint = said.read().decode("utf-8", "replace").strip()
-    return Spent(process.returncode, _children() - before, time.perf_counter() - begun, complaint.rpartition("\n")[2])
+    return Spent(process.returncode, cpu, wall, complaint.rpartition("\n")[2])
 
 
 class Spent(NamedTuple):
@@ -247,15 +277,10 @@ class Spent(NamedTuple):
 
     status: int
     cpu: float
-    """CPU seconds of its process and of those that it waited for."""
+    """CPU seconds of all its processes."""
     wall: float
     complaint: str
     """The last line of its standard error."""
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def family(process: int) -> list[int]:

@@ -1,20 +1,20 @@
 """A rollouts folder: append-only files with one trajectory a line, and the figures of a run."""
 
 import json
-import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from skillweave.base.errors import ArtifactError, ConfigError
-from skillweave.base.store import TEMPORARY, Store
+from skillweave.base.store import CACHE, TEMPORARY, Store, process_name
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import RETRIED_ERRORS, SpeakerUsage, TrajectoryRecord
 from skillweave.world.tools import valid_text
@@ -92,6 +92,8 @@ def _whole(value: object) -> int:
 
 
 RUN = "run.json"
+SHARDS = f"{CACHE}/shards"
+"""Folder of the files that workers of a cluster write to."""
 SHOWN = 120
 """Characters of a value that an error message shows."""
 NEEDED = ("id", "task_id", "trial", "messages", "stop_reason")
@@ -110,11 +112,20 @@ class FolderState(NamedTuple):
     """File and number of each line that cannot be read."""
 
 
+@dataclass
+class ShardProgress:
+    """What was taken over from a shard's file."""
+
+    offset: int = 0
+    ids: set[str] = field(default_factory=set)
+
+
 class RolloutFolder:
     """A folder with the trajectories of one run."""
 
     def __init__(self, root: Path) -> None:
         self.store = Store(root, "rollouts")
+        self._taken: dict[str, ShardProgress] = {}
 
     def fix(self, run: dict[str, Json]) -> None:
         """Write `run.json`, or compare it with the existing one.
@@ -154,17 +165,67 @@ class RolloutFolder:
         Raises:
             ConfigError: The world's name is not usable as the name of a file.
         """
+        self._append_line(record, _line(record) + b"\n")
+
+    def append_to_shard(self, shard: str, record: TrajectoryRecord) -> None:
+        """Append a trajectory to the file of a shard."""
+        self.store.append(f"{SHARDS}/{shard}.jsonl", _line(record) + b"\n")
+
+    def begin_shard(self, shard: str) -> frozenset[str] | None:
+        """The ids that a shard's file has already; None if nobody has begun the shard."""
+        path = f"{SHARDS}/{shard}.jsonl"
+        if not self.store.exists(path):
+            self.store.write(path, b"")
+            return None
+        return frozenset(str(record["id"]) for _, record in _lines(self.store.file(path)) if record is not None)
+
+    def take_over(self, count: Callable[[TrajectoryRecord], None] = lambda record: None) -> None:
+        """Append what is new in the files of shards to the worlds' files, each id of a shard once, and count it."""
+        for path in self._shard_files():
+            taken = self._taken.setdefault(path.name, ShardProgress())
+            with path.open("rb") as stream:
+                stream.seek(taken.offset)
+                for line in stream:
+                    if not line.endswith(b"\n"):
+                        break
+                    taken.offset += len(line)
+                    record = _whole_record(line)
+                    if record is not None and record.id not in taken.ids:
+                        taken.ids.add(record.id)
+                        self._append_line(record, line)
+                        count(record)
+
+    def clear_shards(self) -> None:
+        """Remove the files of shards. What they hold is in the worlds' files."""
+        for path in self._shard_files():
+            path.unlink()
+
+    def take_over_left(self) -> None:
+        """Take over what the shards of a killed command left, and remove their files."""
+        left = self._shard_files()
+        known = {line for path in self._files() for line in self.store.file(path).open("rb")} if left else set()
+        for path in left:
+            for line in path.open("rb"):
+                record = _whole_record(line)
+                if record is not None and line not in known:
+                    self._append_line(record, line)
+        self.clear_shards()
+
+    def _shard_files(self) -> list[Path]:
+        return sorted((self.store.root / SHARDS).glob("*.jsonl"))
+
+    def _append_line(self, record: TrajectoryRecord, line: bytes) -> None:
         if not record.world or record.world.startswith(".") or "/" in record.world:
             raise ConfigError(
                 f"task {record.task_id!r} is of the world {record.world!r}, which names a file of trajectories; "
                 "give one that is not empty, does not begin with a dot and holds no slash"
             )
-        self.store.append(f"{record.world}.jsonl", _line(record) + b"\n")
+        self.store.append(f"{record.world}.jsonl", line)
 
     @contextmanager
     def temporary_files(self) -> Iterator[None]:
         """Make temporary files inside this folder, so that the next run can remove those of a killed run."""
-        folder = (self.store.root / TEMPORARY / str(os.getpid())).resolve()
+        folder = (self.store.root / TEMPORARY / process_name()).resolve()
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(exist_ok=True)
         before, tempfile.tempdir = tempfile.tempdir, str(folder)
@@ -206,6 +267,14 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Json] | None]]:
             except ValueError:
                 record = None
             yield number, record if isinstance(record, dict) and _is_trajectory(record) else None
+
+
+def _whole_record(line: bytes) -> TrajectoryRecord | None:
+    """The trajectory of a line; None for a torn one."""
+    try:
+        return TrajectoryRecord.model_validate_json(line)
+    except ValidationError:
+        return None
 
 
 def _is_trajectory(record: dict[str, Json]) -> bool:

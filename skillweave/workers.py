@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from skillweave.base.code import library_versions
-from skillweave.base.command import begin_work, die_with_pipe
+from skillweave.base.command import begin_work, collect_seldom, die_with_pipe
 from skillweave.base.errors import ConfigError
+from skillweave.base.progress import with_notes
 from skillweave.config.sections import ExecutionConfig, Runner
 from skillweave.plugins import load_plugins, loaded_plugins
 
@@ -290,12 +291,12 @@ class ProcessPool:
 
     async def call(self, function: Callable[..., R], *arguments: object) -> R:
         """The result of a function. If a process dies, all running calls are lost; each runs again, on a new pool."""
-        executor = self._started()
+        executor, work = self._started(), with_notes(function, *arguments)
         try:
-            return await asyncio.wrap_future(executor.submit(function, *arguments))
+            return await asyncio.wrap_future(executor.submit(work))
         except BrokenProcessPool:
             self._discard(executor)
-            return await asyncio.wrap_future(self._started().submit(function, *arguments))
+            return await asyncio.wrap_future(self._started().submit(work))
 
     def close(self) -> None:
         """Drop waiting calls, and end the processes."""
@@ -332,6 +333,7 @@ class ProcessPool:
 
 def _initialize(reader: "Connection[None, None]", plugins: tuple[str, ...]) -> None:
     """Prepare a process of the pool: it ends with the run, and knows the same plug-ins."""
+    collect_seldom()
     die_with_pipe(reader)
     load_plugins(plugins)
 

@@ -16,8 +16,9 @@ from evaluator.report.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teac
 from evaluator.report.terminal import show_conversation
 from evaluator.scoring.evaluate import NotScoredError, checks_version
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob
-from skillweave.base.command import one_line, progress
+from skillweave.base.command import one_line
 from skillweave.base.errors import ArtifactError, ConfigError, WorldError
+from skillweave.base.progress import progress
 from skillweave.base.store import Store, locked
 from skillweave.schema.result import AgentComparisons
 from skillweave.schema.score import GoldenCallNote, PrunedRecord

@@ -18,8 +18,9 @@ from evaluator.report.summary import SummaryBuilder
 from evaluator.report.terminal import print_line, show_ladder, show_summary
 from evaluator.scoring.evaluate import NotScoredError, checks_version
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob, EvaluationSetup, FinishedJob, evaluate_all
-from skillweave.base.command import one_line, progress
+from skillweave.base.command import one_line
 from skillweave.base.errors import ConfigError
+from skillweave.base.progress import progress
 from skillweave.base.store import CACHE, Store, digest_json, locked
 from skillweave.schema.evaluation import EvaluationSummary, Ladder
 from skillweave.schema.result import RescoredResult, Result

@@ -1,12 +1,14 @@
-"""The command and its options."""
+"""The commands and their options. Each command loads its module when it runs, so that `--help` is instant."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rollout.cli.options import CONFIG, RolloutOptions
 from skillweave.base.command import run_command
+
+CONFIG = Path("config.yaml")
+"""The configuration file if none is named."""
 
 app = typer.Typer(
     name="rollout",
@@ -41,6 +43,8 @@ def run(
     agent: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the agent.")] = None,
     user: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the user.")] = None,
     max_concurrency: Annotated[int | None, typer.Option(help="Requests under way at once.")] = None,
+    runner: Annotated[str | None, typer.Option(help="Where they are held: threads (here), dask or ray.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Workers of a cluster, which share the limits.")] = None,
     engine: Annotated[str | None, typer.Option(help="Where sessions run: contract or mcp.")] = None,
     seed: Annotated[int | None, typer.Option(help="Override the seed.")] = None,
     overrides: Annotated[
@@ -49,6 +53,7 @@ def run(
     ] = None,
 ) -> None:
     """Hold a conversation for every task. A finished conversation is not repeated."""
+    from rollout.cli.options import RolloutOptions
     from rollout.cli.run import run_rollouts
 
     options = RolloutOptions(
@@ -66,6 +71,8 @@ def run(
             "rollout.user.model": user,
             "rollout.max_concurrency": max_concurrency,
             "rollout.engine": engine,
+            "execution.runner": runner,
+            "execution.workers": workers,
         },
     )
     raise typer.Exit(run_rollouts(options))
@@ -89,6 +96,7 @@ def ladder(
 ) -> None:
     """Check the order of the scripted agents: one that knows more must pass more. Exit status 1: the order is wrong."""
     from rollout.cli.ladder import run_ladder
+    from rollout.cli.options import RolloutOptions
 
     options = RolloutOptions(
         config=config,

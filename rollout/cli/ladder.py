@@ -22,8 +22,9 @@ from rollout.offline.agents import offline_agent
 from rollout.offline.user import offline_user
 from rollout.trajectory import RolloutLimits, RolloutSettings
 from rollout.world.source import ContractOpener, WorldTasks
-from skillweave.base.command import one_line, progress
+from skillweave.base.command import one_line
 from skillweave.base.errors import ConfigError
+from skillweave.base.progress import progress
 from skillweave.base.store import Store, digest_bytes
 from skillweave.config.sections import Config
 from skillweave.schema.evaluation import Ladder, PassCount, Rung

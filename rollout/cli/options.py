@@ -7,7 +7,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from rollout.agent import AgentSettings
 from rollout.task import TaskSource
 from rollout.world.source import user_config
 from skillweave.base.errors import ConfigError
@@ -17,9 +16,6 @@ from skillweave.config.sections import Config
 from skillweave.llm.models import sampling_of
 from skillweave.plugins import load_plugins
 from skillweave.schema.record import Json
-
-CONFIG = Path("config.yaml")
-"""The configuration file if none is named."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +113,6 @@ def _digest(source: TaskSource) -> str:
     if not isinstance(digest, str):
         raise ConfigError(f"the digest of the task source is {digest!r}; it must be a text")
     return digest
-
-
-def settings_of(config: Config) -> AgentSettings:
-    """The settings of the agent."""
-    agent = config.rollout.agent
-    return AgentSettings(sampling=sampling_of(agent), replay_reasoning=agent.replay_reasoning)
 
 
 def _speaker(speaker: SpeakerConfig) -> dict[str, Json]:

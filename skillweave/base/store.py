@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import shutil
 import stat
 import threading
@@ -51,6 +52,11 @@ OWN = (CACHE, TEMPORARY, ".prefect", "logs")
 """Folders that a run writes to in addition to its artifacts."""
 
 
+def process_name() -> str:
+    """A name of this process that no other has, on any machine that shares the folder."""
+    return f"{platform.node()}-{os.getpid()}"
+
+
 class Stamp(NamedTuple):
     """Size and time of a file. If they are unchanged, the bytes are taken as unchanged."""
 
@@ -81,7 +87,7 @@ class Store:
             for folder in OWN:
                 self._refuse_links(folder)
             (self.root / TEMPORARY).mkdir(parents=True, exist_ok=True)
-            probe = self.root / TEMPORARY / f"probe-{os.getpid()}"
+            probe = self.root / TEMPORARY / f"probe-{process_name()}"
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as error:
@@ -101,7 +107,7 @@ class Store:
         """Remove temporary files that a killed run left. The caller must hold the lock."""
         with self._naming("clean", TEMPORARY):
             for left in (self.root / TEMPORARY).iterdir():
-                if left.name == str(os.getpid()):
+                if left.name == process_name():
                     # An earlier run in this same process made it, and may still use it.
                     continue
                 if left.is_dir() and not left.is_symlink():
@@ -154,7 +160,7 @@ class Store:
         """A temporary path to write to. It takes the file's place when the `with` block ends without an error."""
         path = self.path(relative)
         folder = self.root / TEMPORARY
-        temporary = folder / f"{os.getpid()}-{threading.get_ident()}-{path.name}"
+        temporary = folder / f"{process_name()}-{threading.get_ident()}-{path.name}"
         with self._naming("write", relative):
             folder.mkdir(parents=True, exist_ok=True)
             temporary.unlink(missing_ok=True)

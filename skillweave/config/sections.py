@@ -85,6 +85,11 @@ class ParallelConfig(ConfigSection):
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return dict.fromkeys(("initialize", "generate", "evaluate"), value) if is_number else value
 
+    def shared_by(self, workers: int) -> "ParallelConfig":
+        """The part of each of so many workers."""
+        parts = {name: max(1, number // workers) for name, number in self.model_dump().items()}
+        return ParallelConfig.model_validate(parts)
+
 
 class PartsConfig(ConfigSection):
     """The parts of the rollout layer, each a built-in name, the name of an entry point, or `module:Class`."""
@@ -128,6 +133,13 @@ class RolloutConfig(ConfigSection):
     record_tokens: bool = False
     """Keep token ids and log probabilities as sampled, if the endpoint gives them."""
     parts: PartsConfig = PartsConfig()
+
+    def shared_by(self, workers: int) -> "RolloutConfig":
+        """The part of what may be under way at once that each of so many workers has."""
+        slots = max(1, self.max_concurrency // workers)
+        return self.model_copy(
+            update={"max_concurrency": slots, "max_parallel_agents": self.max_parallel_agents.shared_by(workers)}
+        )
 
 
 class EvaluationConfig(ConfigSection):

@@ -10,9 +10,10 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from skillweave.base.command import counted, one_line, progress
+from skillweave.base.command import counted, one_line
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import MANIFEST, ItemOutput, Manifest
+from skillweave.base.progress import progress
 from skillweave.base.store import Store, digest_bytes, digest_file
 from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.sandbox.strength import caution, strength

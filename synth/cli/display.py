@@ -27,8 +27,10 @@ from rich.progress import (
 from rich.text import Text
 
 from skillweave.base.manifest import ItemRecord
+from skillweave.base.progress import every
 from skillweave.llm.ledger import Ledger, cost_in_words
 from skillweave.schema.reports import QuestionMetrics, total_metrics
+from synth.cli.time_left import TimeLeft
 from synth.engine.schedule import DueItem, ItemId, RunListener, StepPlan
 from synth.engine.step import ALL, JOIN, PipelineStep
 
@@ -184,6 +186,8 @@ def _row(asking: QuestionMetrics) -> list[str]:
     ]
 
 
+EVERY_S = 15.0
+"""Seconds between two plain lines about what is under way."""
 REFRESH_S = 0.5
 """Seconds between two looks at what was spent."""
 REASON_CHARS = 300
@@ -191,21 +195,34 @@ REASON_CHARS = 300
 
 
 @contextmanager
-def display(usage: QuestionUsage) -> Iterator[RunListener]:
+def display(usage: QuestionUsage, left: TimeLeft) -> Iterator[RunListener]:
     """The display that fits standard output: a live table on a terminal, else plain lines."""
     if not sys.stdout.isatty():
-        yield PlainLines(usage)
+        lines = PlainLines(usage, left)
+        with every(EVERY_S, lines.show):
+            yield lines
         return
-    with LiveProgress(usage) as progress:
-        yield LiveTable(progress, usage)
+    with LiveProgress(usage, left) as progress:
+        table = LiveTable(progress, usage, left)
+        with every(REFRESH_S, table.show):
+            yield table
 
 
 class PlainLines(RunListener):
-    """A line for each item that was done, and for each that is done again."""
+    """A line for each item that was done, and for each that is done again; now and then, what is under way."""
 
-    def __init__(self, usage: QuestionUsage) -> None:
+    def __init__(self, usage: QuestionUsage, left: TimeLeft) -> None:
         self._usage = usage
+        self._left = left
         self._due: dict[ItemId, DueItem] = {}
+
+    def show(self) -> None:
+        """Print what is under way."""
+        if line := self._left.line():
+            print(line, flush=True)
+
+    def planned(self, plan: StepPlan) -> None:
+        self._left.planned(plan)
 
     def ready(self, due: DueItem) -> None:
         self._due[due.item] = due
@@ -213,6 +230,7 @@ class PlainLines(RunListener):
             print(_redo_line(due), flush=True)
 
     def settled(self, item: ItemId, record: ItemRecord, *, was_done: bool) -> None:
+        self._left.settled(item, record, was_done=was_done)
         if was_done:
             self._usage.add(record)
             total = usage_note(self._usage.total())
@@ -222,16 +240,27 @@ class PlainLines(RunListener):
 class LiveTable(RunListener):
     """A row for each step, with a line above the table for each item that is redone or was not done."""
 
-    def __init__(self, progress: "LiveProgress", usage: QuestionUsage) -> None:
+    def __init__(self, progress: "LiveProgress", usage: QuestionUsage, left: TimeLeft) -> None:
         self._progress = progress
         self._usage = usage
+        self._left = left
         self._rows: dict[str, TaskID] = {}
         self._due: dict[ItemId, DueItem] = {}
         self._not_done: dict[str, Counter[str]] = {}
 
+    def show(self) -> None:
+        """Show in each step's row how far the item is that began first."""
+        notes: dict[str, str] = {}
+        for name, note in self._left.notes().items():
+            step, _, key = name.partition("-")
+            notes.setdefault(step, f"{key}: {note.words}")
+        for name, row in list(self._rows.items()):
+            self._progress.update(row, doing=notes.get(name.partition("_")[0], ""))
+
     def planned(self, plan: StepPlan) -> None:
+        self._left.planned(plan)
         name = plan.step.name
-        self._rows[name] = self._progress.add_task(name, total=len(plan.items), rate="", note="")
+        self._rows[name] = self._progress.add_task(name, total=len(plan.items), rate="", note="", doing="")
         self._not_done[name] = Counter()
 
     def ready(self, due: DueItem) -> None:
@@ -240,6 +269,7 @@ class LiveTable(RunListener):
             self._progress.print(_redo_line(due))
 
     def settled(self, item: ItemId, record: ItemRecord, *, was_done: bool) -> None:
+        self._left.settled(item, record, was_done=was_done)
         if was_done:
             self._usage.add(record)
         if record.state != "done":
@@ -253,10 +283,11 @@ class LiveTable(RunListener):
 
 
 class LiveProgress(Progress):
-    """Rich's progress table, with what each step has taken in its row and the sum below."""
+    """Rich's progress table: in each row what the step does and has taken, below the sum and the time that is left."""
 
-    def __init__(self, usage: QuestionUsage) -> None:
+    def __init__(self, usage: QuestionUsage, left: TimeLeft | None = None) -> None:
         self._usage = usage
+        self._left = left
         super().__init__(
             TextColumn("{task.description:<34}"),
             BarColumn(bar_width=24),
@@ -264,6 +295,7 @@ class LiveProgress(Progress):
             TimeElapsedColumn(),
             TextColumn("{task.fields[rate]}"),
             TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[doing]}", markup=False),
             _UsageColumn(usage),
         )
 
@@ -272,6 +304,8 @@ class LiveProgress(Progress):
         total = usage_note(self._usage.total())
         if total:
             yield Text(f"in all {total}")
+        if self._left is not None and not self.finished:
+            yield Text(self._left.words())
 
 
 class _UsageColumn(ProgressColumn):

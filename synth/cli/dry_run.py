@@ -8,46 +8,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from skillweave.base.command import counted
-from skillweave.base.manifest import ItemRecord
 from skillweave.llm.backends.backend import Reply
 from skillweave.llm.connections import UNPAID, price_of
 from skillweave.llm.ledger import cost_in_words
 from skillweave.schema.reports import total_metrics
-from synth.artifacts import DOMAIN_COMBINATIONS
 from synth.cli.display import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX, item_label, show_table
 from synth.cli.options import PipelineOptions
+from synth.cli.time_left import ExpectedItems
 from synth.engine.drive import require_settled
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import RunListener, Schedule
 from synth.engine.step import ALL, JOIN, PipelineStep
-from synth.questions.sizes import ByQuestion, Size, Sizes, StepSizes, asked_in, keys_of, times, together
-
-DOMAIN_COUNT = "target_domains"
-COMBINATION_COUNT = "cross_domain_combinations"
-"""Parameters of steps that say how many domains and combinations a run makes."""
+from synth.questions.sizes import ByQuestion, Size, StepSizes, asked_in, times, together
 
 
-class ExpectedQuestions:
-    """What the items of a run will ask, by its folder's records and by the sizes of a default run."""
-
-    def __init__(self, run: PipelineRun) -> None:
-        self._run = run
-        self._records = run.manifest.items()
-        self._combinations = keys_of(DOMAIN_COMBINATIONS.pattern, self._records)
-        shipped = Sizes.shipped()
-        self._shipped = shipped.steps
-        self._domains = self._param(DOMAIN_COUNT, shipped.domains)
-        self._joined = (
-            self._param(COMBINATION_COUNT, shipped.combinations) if run.spec.config.task_mode != "single" else 0
-        )
-        self.is_measured = any(record.askings for record in self._records)
-        """Whether this folder's own records are used."""
+class ExpectedQuestions(ExpectedItems):
+    """What the items of a run will ask."""
 
     def of_item(self, step: PipelineStep[Any], key: str) -> ByQuestion:
         """What an item will ask."""
-        done = [record for record in self._records if record.step == step.name and record.state == "done"]
-        own = [record for record in done if record.key == key]
-        similar = own or [record for record in done if self._is_similar(record, key)]
+        similar = self._similar(step, key)
         if similar:
             return times(together([asked_in(record) for record in similar]), 1 / len(similar))
         return self._of_new(step, key)
@@ -70,18 +50,7 @@ class ExpectedQuestions:
         return self._of_one(sizes, key)
 
     def _of_one(self, sizes: StepSizes, key: str) -> ByQuestion:
-        return sizes.combination if key in self._combinations else sizes.domain
-
-    def _is_similar(self, record: ItemRecord, key: str) -> bool:
-        """Whether an item is of the same kind: a join, of a combination, of a domain."""
-        if JOIN in (record.key, key):
-            return record.key == key
-        return (record.key in self._combinations) == (key in self._combinations)
-
-    def _param(self, name: str, otherwise: int) -> int:
-        """The value of a parameter that one step has; `otherwise` if no step has it."""
-        values: Sequence[int] = [getattr(params, name) for params in self._run.params.values() if hasattr(params, name)]
-        return values[0] if values else otherwise
+        return sizes.combination if self._is_joined(key) else sizes.domain
 
 
 class CostEstimate(NamedTuple):

@@ -25,10 +25,11 @@ from skillweave.world.dataset import Dataset
 from synth.cli.display import LiveTable, QuestionUsage, are_all_offline, cost_of, display, show_questions, tokens_of
 from synth.cli.dry_run import CostEstimate, CostForecast, ExpectedQuestions
 from synth.cli.options import PipelineOptions, PipelineSource
+from synth.cli.time_left import TimeLeft
 from synth.engine.drive import drive
 from synth.engine.pipeline import Pipeline
 from synth.engine.run import PipelineRun
-from synth.engine.schedule import RunListener, Schedule
+from synth.engine.schedule import Schedule
 from synth.engine.step import PipelineStep
 from synth.questions.sizes import ByQuestion, asked_in, together
 
@@ -107,9 +108,10 @@ def needed(pipeline: Pipeline) -> Sequence[PipelineStep[Any]]:
 
 
 def _make(run: PipelineRun, steps: Sequence[PipelineStep[Any]], usage: QuestionUsage) -> None:
-    """Run the steps. Progress is shown on a terminal only, and not on standard output, where the preview goes."""
-    with redirect_stdout(sys.stderr), display(usage) as shown:
-        drive(run, Schedule(run, shown if isinstance(shown, LiveTable) else RunListener()), steps)
+    """Run the steps. Standard output is for the preview, so progress goes elsewhere."""
+    left = TimeLeft(run, steps)
+    with redirect_stdout(sys.stderr), display(usage, left) as shown:
+        drive(run, Schedule(run, shown if isinstance(shown, LiveTable) else left), steps)
 
 
 def _require_tasks(

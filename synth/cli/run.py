@@ -17,6 +17,7 @@ from synth.cli.display import QuestionUsage, display
 from synth.cli.dry_run import show_estimate
 from synth.cli.options import PipelineOptions, PipelineSource
 from synth.cli.summary import RunReport, show_summary
+from synth.cli.time_left import TimeLeft
 from synth.engine.drive import drive, require_settled
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.run import PipelineRun
@@ -99,7 +100,7 @@ def _run(run: PipelineRun, selection: StepSelection, options: PipelineOptions, s
     run.results.forget_other_than(run.all_steps)
     run.results.forget(selection.forgotten(run.pipeline))
     usage = QuestionUsage(run.authors.ledger)
-    with closing(run), display(usage) as shown:
+    with closing(run), display(usage, TimeLeft(run, steps)) as shown:
         schedule = Schedule(run, shown)
         require_settled(schedule, before)
         _print_start(run, steps)

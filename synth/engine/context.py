@@ -13,6 +13,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import ItemOutput
+from skillweave.base.progress import tell_progress
 from skillweave.base.store import Store, digest_bytes, digest_file, digest_json
 from skillweave.config.sections import SplitsConfig
 from skillweave.llm.ask import AnswerCheck, AuthorChain, ask
@@ -128,8 +129,7 @@ class Context(Generic[P]):
         self.round = round
         """How often the item's authors were asked anew, from the first question on."""
         self.sent_back = sent_back
-        """Reasons why items of later steps, which read this one, were rejected for a fault that lies here. Earlier
-        questions are answered as before; the author has to repair the result."""
+        """Reasons why items of later steps were rejected for a fault that lies here: the author has to repair it."""
         self.params = params
         self.seed = setting.seed
         self.now = setting.now
@@ -280,6 +280,10 @@ class Context(Generic[P]):
     def count(self, name: str, n: float = 1) -> None:
         """Add `n` to one of the item's figures. The manifest keeps them, and `synth status` shows them."""
         self.activity.figures[name] = self.activity.figures.get(name, 0) + n
+
+    def progress(self, done: int, of: int, what: str) -> None:
+        """Say how far the item is; functions that are offloaded say it by `tell_progress`."""
+        tell_progress(done, of, what)
 
     def log(self, message: str) -> None:
         """Add a line to the step's log."""

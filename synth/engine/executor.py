@@ -15,10 +15,12 @@ from typing import Any
 
 from skillweave.base.errors import AuthorError, SkillweaveError, StopError
 from skillweave.base.manifest import ItemRecord, ItemState
+from skillweave.base.progress import NOTE, noting
 from synth.engine.context import Context
 from synth.engine.step import JOIN, PipelineStep
 
 INTERRUPTED = "interrupted"
+STOP = "stop"
 LOOK_EVERY_S = 1.0
 """Seconds between two looks whether another process has stopped the run."""
 
@@ -27,8 +29,10 @@ LOOK_EVERY_S = 1.0
 class ItemExecutor:
     """Runs items, each on an event loop of its thread, and can stop them."""
 
-    stop_file: Path | None = None
-    """On a cluster: the file that stops the run in all processes, once it is there."""
+    signs: Path | None = None
+    """The folder of what the run's processes tell each other; None: there is but this process."""
+    is_spread: bool = False
+    """Whether items run in other processes, which a file there stops."""
     _running: dict["asyncio.Task[None]", asyncio.AbstractEventLoop] = field(default_factory=dict)
     # Reentrant: a signal handler may interrupt its own thread while that starts an item.
     _lock: "threading.RLock" = field(default_factory=threading.RLock)
@@ -51,12 +55,14 @@ class ItemExecutor:
 
     def _note_stop(self) -> None:
         self.is_stopped = True
-        if self.stop_file is not None:
+        if self.signs is not None and self.is_spread:
             with suppress(OSError):
-                self.stop_file.touch()
+                self.signs.mkdir(parents=True, exist_ok=True)
+                (self.signs / STOP).touch()
 
     def _look_for_stop(self) -> bool:
-        self.is_stopped |= self.stop_file is not None and self.stop_file.exists()
+        if self.signs is not None and self.is_spread:
+            self.is_stopped |= (self.signs / STOP).exists()
         return self.is_stopped
 
     async def _watch(self, item: "asyncio.Task[None]") -> None:
@@ -81,7 +87,8 @@ class ItemExecutor:
         reasons: list[str] = []
         question, lies_in = "", None
         try:
-            asyncio.run(self._run(step, context, done_keys))
+            with noting(self.signs and self.signs / f"{step.short}-{context.key}{NOTE}"):
+                asyncio.run(self._run(step, context, done_keys))
         except AuthorError as error:
             state, reasons = "rejected", list(error.reasons) or [str(error)]
             question, lies_in = error.question, error.lies_in
@@ -127,7 +134,7 @@ class ItemExecutor:
             if self._look_for_stop():
                 raise asyncio.CancelledError
             self._running[task] = asyncio.get_running_loop()
-        watch = asyncio.create_task(self._watch(task)) if self.stop_file is not None else None
+        watch = asyncio.create_task(self._watch(task)) if self.is_spread else None
         try:
             if context.key == JOIN and step.join is not None:
                 await step.join(context, sorted(done_keys))

@@ -5,7 +5,6 @@ once, on the same outputs folder.
 """
 
 import asyncio
-import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,8 @@ from typing import Any, TypeVar
 from skillweave.base.code import CodeIndex
 from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import ItemRecord, Manifest
-from skillweave.base.store import CACHE, TEMPORARY, Store
+from skillweave.base.progress import with_notes
+from skillweave.base.store import CACHE, TEMPORARY, Store, process_name
 from skillweave.config.sections import Config
 from skillweave.llm.ask import AuthorChain
 from skillweave.plugins import load_plugins, loaded_plugins
@@ -59,12 +59,12 @@ class RunSpec:
 class PipelineRun:
     """The parts of a run. It lends them to the contexts of its items (`RunServices`)."""
 
-    def __init__(self, spec: RunSpec, stop_file: Path | None = None) -> None:
+    def __init__(self, spec: RunSpec, signs: Path | None = None) -> None:
         """Open a run.
 
         Args:
             spec: What it is.
-            stop_file: In a worker of a cluster: the file that says that the run is stopped.
+            signs: In a worker of a cluster: the folder of what the run's processes tell each other.
 
         Raises:
             ConfigError: The configuration does not fit the steps, or a plug-in cannot be loaded.
@@ -89,12 +89,11 @@ class PipelineRun:
         )
         self.manifest = Manifest(self.store)
         self.authors = Authors(config, spec.author, spec.outputs)
-        temporary = spec.outputs / TEMPORARY / str(os.getpid())
+        temporary = spec.outputs / TEMPORARY / process_name()
         # A worker of a cluster is a core of its own: it has no pool, but one thread for what would go there.
-        self._thread = ThreadPoolExecutor(1, "offload") if stop_file else None
-        if stop_file is None and config.execution.runner != "threads":
-            stop_file = temporary.with_name(f"stop-{token_hex(8)}")
-        self.executor = ItemExecutor(stop_file)
+        self._thread = ThreadPoolExecutor(1, "offload") if signs else None
+        self.signs = signs or temporary.with_name(f"signs-{token_hex(8)}")
+        self.executor = ItemExecutor(self.signs, config.execution.runner != "threads")
         self.results = ItemResults(self.store, self.manifest, artifacts, read_only=spec.read_only)
         self.code = CodeIndex(
             sorted({root.partition(".")[0] for root in roots}),
@@ -114,9 +113,9 @@ class PipelineRun:
         self._pool = ProcessPool(config.execution.workers, temporary, [step.module for step in self.pipeline.steps])
         self._log_lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[Callable[..., "PipelineRun"], tuple[RunSpec, Path | None, Command]]:
+    def __reduce__(self) -> tuple[Callable[..., "PipelineRun"], tuple[RunSpec, Path, Command]]:
         """A run that is sent to a worker of a cluster is opened there from its spec."""
-        return open_run, (self.spec, self.executor.stop_file, this_command())
+        return open_run, (self.spec, self.signs, this_command())
 
     def do(
         self,
@@ -198,7 +197,7 @@ class PipelineRun:
     def offload(self, function: Callable[..., R], *arguments: object) -> Awaitable[R]:
         """Run a function in the process pool; in a worker of a cluster, in a thread."""
         if self._thread is not None:
-            return asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+            return asyncio.get_running_loop().run_in_executor(self._thread, with_notes(function, *arguments))
         return self._pool.call(function, *arguments)
 
     def log(self, step: str, key: str, message: str) -> None:
@@ -209,9 +208,9 @@ class PipelineRun:
 
 
 @cache
-def open_run(spec: RunSpec, stop_file: Path, command: Command) -> PipelineRun:
+def open_run(spec: RunSpec, signs: Path, command: Command) -> PipelineRun:
     """The run of a spec in a worker of a cluster, which opens it once for all items that it is given. The worker has
     its part of the endpoints' limits; the budget is one account in the outputs folder."""
     command.enter()
     llm = spec.config.llm.shared_by(spec.config.execution.workers)
-    return PipelineRun(replace(spec, config=spec.config.model_copy(update={"llm": llm})), stop_file)
+    return PipelineRun(replace(spec, config=spec.config.model_copy(update={"llm": llm})), signs)

@@ -1,11 +1,14 @@
-"""Sizes of questions: how often each step asks, and how long prompts and answers are, for a domain and a combination.
+"""Sizes of a run: what each step asks, how long prompts and answers are, and what time it takes, for a domain and for a
+combination.
 
-`sizes.json` holds the sizes of a default run. Dry runs estimate with them if the outputs folder has no records yet. To
-measure them again on the outputs folder of a finished run: python -m synth.questions.sizes OUTPUTS
+`sizes.json` holds the sizes of a default run. Dry runs, and estimates of the time that is left, use them if the outputs
+folder has no records yet. Time is in units: what a core takes for `for i in range(20_000_000): x += i`. To measure them
+again on the outputs folder of a finished run: python -m synth.questions.sizes OUTPUTS
 """
 
 import argparse
 import json
+import time
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -21,6 +24,8 @@ from skillweave.schema.reports import QuestionMetrics
 from synth.artifacts import DOMAIN_COMBINATIONS, DOMAIN_TOPICS
 
 FILE = "sizes.json"
+UNIT_S = 1.25
+"""Seconds that a usual core takes for a unit."""
 
 
 class Size(Record):
@@ -61,10 +66,17 @@ class StepSizes(Record):
     """For one domain. What the step asks once for all domains is divided among them."""
     combination: ByQuestion = Field(default_factory=dict)
     """For one combination of domains."""
+    domain_units: float = 0.0
+    """Time of a worker for one domain, in units; as `domain`, with what the step does once."""
+    combination_units: float = 0.0
 
     def of(self, domains: float, combinations: float) -> ByQuestion:
         """What the step asks for a number of domains and of combinations."""
         return together([times(self.domain, domains), times(self.combination, combinations)])
+
+    def units_of(self, domains: float, combinations: float) -> float:
+        """The time that the step takes for a number of domains and of combinations, in units."""
+        return self.domain_units * domains + self.combination_units * combinations
 
 
 class Sizes(Record):
@@ -81,18 +93,22 @@ class Sizes(Record):
         return cls.model_validate_json(resources.files(__package__).joinpath(FILE).read_bytes())
 
     @classmethod
-    def measured(cls, records: Sequence[ItemRecord]) -> Self:
-        """The sizes of a finished run, from the records of its items."""
+    def measured(cls, records: Sequence[ItemRecord], unit_s: float = UNIT_S) -> Self:
+        """The sizes of a finished run, from the records of its items, on a machine that takes so long for a unit."""
         domains = keys_of(DOMAIN_TOPICS.pattern, records)
         combinations = keys_of(DOMAIN_COMBINATIONS.pattern, records)
         steps: dict[str, StepSizes] = {}
-        for step in sorted({record.step for record in records if record.askings}):
+        for step in sorted({record.step for record in records}):
             done = [record for record in records if record.step == step and record.state == "done"]
             joint = together([asked_in(record) for record in done if record.key in combinations])
             single = together([asked_in(record) for record in done if record.key not in combinations])
+            seconds = sum(record.seconds for record in done)
+            joint_s = sum(record.seconds for record in done if record.key in combinations)
             steps[step] = StepSizes(
                 domain=times(single, 1 / max(1, len(domains))),
                 combination=times(joint, 1 / max(1, len(combinations))),
+                domain_units=round((seconds - joint_s) / unit_s / max(1, len(domains)), 3),
+                combination_units=round(joint_s / unit_s / max(1, len(combinations)), 3),
             )
         return cls(domains=len(domains), combinations=len(combinations), steps=steps)
 
@@ -103,7 +119,10 @@ class Sizes(Record):
         """
         steps = {
             step: StepSizes(
-                domain={**before.domain, **now.domain}, combination={**before.combination, **now.combination}
+                domain={**before.domain, **now.domain},
+                combination={**before.combination, **now.combination},
+                domain_units=now.domain_units,
+                combination_units=now.combination_units,
             )
             for step, now in self.steps.items()
             for before in [older.steps.get(step, StepSizes())]
@@ -139,12 +158,19 @@ def _size(asking: QuestionMetrics) -> Size:
     return Size(asked=asking.asked, prompt_chars=asking.prompt_chars, reply_chars=asking.reply_chars)
 
 
+def unit_in_seconds() -> float:
+    """Seconds of this process that a unit takes here now."""
+    begun = time.process_time()
+    exec("x = 0\nfor i in range(20_000_000): x += i", {})
+    return time.process_time() - begun
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m synth.questions.sizes", description=f"Write {FILE}.")
     parser.add_argument("outputs", type=Path, help="the outputs folder of a finished run")
     outputs = parser.parse_args(arguments).outputs
-    measured = Sizes.measured(Manifest(Store(outputs)).items())
-    if not measured.steps:
+    measured = Sizes.measured(Manifest(Store(outputs)).items(), unit_in_seconds())
+    if not any(step.domain for step in measured.steps.values()):
         raise ConfigError(f"no questions are recorded in {str(outputs)!r}; give the outputs folder of a finished run")
     sizes = measured.beside(Sizes.shipped())
     path = Path(__file__).with_name(FILE)

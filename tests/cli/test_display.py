@@ -23,8 +23,8 @@ def ledger() -> Ledger:
 def shown(spent: QuestionUsage) -> str:
     console = Console(file=StringIO(), width=160, force_terminal=False)
     progress = LiveProgress(spent)
-    progress.add_task("s01_domains", total=1, rate="", note="")
-    progress.add_task("s02_entities", total=3, rate="", note="")
+    progress.add_task("s01_domains", total=1, rate="", note="", doing="")
+    progress.add_task("s02_entities", total=3, rate="", note="", doing="")
     console.print(Group(*progress.get_renderables()))
     assert isinstance(console.file, StringIO)
     return console.file.getvalue()
