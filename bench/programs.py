@@ -93,14 +93,17 @@ def pipeline(extent: Extent) -> Iterator[Sample]:
             places = ["--config", "config.yaml", "--outputs-dir", folder]
             worlds = ["--set", f"steps.s01_domain_expansion.target_domains={scale}"]
             command = ["python", "-m", "synth", "run", *places, *worlds]
-            spent, samples = _whole(str(scale), command)
-            yield from samples
+            spent, samples = _whole("N", command)
             if spent.status:
+                yield samples[0]._replace(name=f"{scale}.cpu")
                 continue
-            for step, seconds in _steps(Path(folder)).items():
-                yield Sample(f"{scale}.{step[:3]}", [seconds])
-            yield _repeated(f"{scale}.resume", command)
-            yield _repeated(f"{scale}.status", ["python", "-m", "synth", "status", *places, *worlds])
+            samples += [Sample(f"N.{step[:3]}", [seconds]) for step, seconds in _steps(Path(folder)).items()]
+            samples.append(_repeated("N.resume", command))
+            samples.append(_repeated("N.status", ["python", "-m", "synth", "status", *places, *worlds]))
+            made = len(json.loads((Path(folder) / "blueprints.json").read_text("utf-8")))
+            yield from (sample._replace(name=sample.name.replace("N", str(made), 1)) for sample in samples)
+            if made != scale:
+                yield Sample(f"{scale}.cpu", [], f"the run made {made} worlds of one company")
 
 
 def _steps(outputs: Path) -> dict[str, float]:

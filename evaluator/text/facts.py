@@ -68,6 +68,21 @@ def states_value(
     """
     if value is None or isinstance(value, bool | list | dict):
         return False
+    # Only a time of day may have its day from what was said before.
+    before = tuple(earlier) if isinstance(value, str) and ":" in value else ()
+    return _states(text, value, type, unit, now, before, loosely)
+
+
+@lru_cache(maxsize=CACHED_TEXTS, typed=True)
+def _states(
+    text: str,
+    value: str | float,
+    type: AttributeType | None,
+    unit: str | None,
+    now: str,
+    earlier: Sequence[str],
+    loosely: bool,
+) -> bool:
     if isinstance(value, int | float):
         return _has_number(text, Decimal(str(value)), is_money=unit == "cents")
     moment = _ISO.fullmatch(value) if type in (None, "date", "datetime") else None
@@ -273,23 +288,14 @@ def tells_fact(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()
         now: The session's clock; empty: unknown.
         earlier: What was said before; it may give the day of a time.
     """
-    if not isinstance(fact.value, str | int | float):
-        return False
-    # Only a time of day may have its day from what was said before.
-    before = tuple(earlier) if isinstance(fact.value, str) and ":" in fact.value else ()
-    return _tells(fact.value, _unit(fact), fact.text, text, now, before)
-
-
-@lru_cache(maxsize=CACHED_TEXTS, typed=True)
-def _tells(value: str | float, unit: str | None, described: str, text: str, now: str, earlier: tuple[str, ...]) -> bool:
-    if states_value(text, value, type=None, unit=unit, now=now, earlier=earlier, loosely=True):
+    if states_value(text, fact.value, type=None, unit=_unit(fact), now=now, earlier=earlier, loosely=True):
         return True
-    if not isinstance(value, str):
+    if not isinstance(fact.value, str):
         return False
-    _, colon, words = described.partition(": ")
-    if colon and states_value(text, words.strip(" ."), type="string"):
+    _, colon, described = fact.text.partition(": ")
+    if colon and states_value(text, described.strip(" ."), type="string"):
         return True
-    telling = [word for word in words_of(value) if len(word) >= SHORTEST_TELLING_WORD]
+    telling = [word for word in words_of(fact.value) if len(word) >= SHORTEST_TELLING_WORD]
     return len(telling) > 1 and {*telling} <= {*words_of(text)}
 
 

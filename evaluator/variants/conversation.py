@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from evaluator.text import facts as values
 from evaluator.variants.executor import VariantExecutor, VariantStep
@@ -24,7 +24,7 @@ PARTING_WORDS = "Everything has been looked into. Is there anything else?"
 """Polite words without a fact."""
 _MOST_ROWS = 400
 CACHED_MESSAGES = 1024
-"""Messages with calls that are kept, because the variants of a task share most of them."""
+"""Messages that are kept, because the variants of a task share most of them."""
 
 
 @dataclass(frozen=True)
@@ -185,18 +185,27 @@ class _ConversationWriter:
     _calls: int = 0
 
     def say(self, words: Utterance, *, is_last: bool = False) -> None:
-        self.messages.append(Message(role="assistant", content=words.text))
+        self.messages.append(_spoken("assistant", words.text))
         self.hear(words.reply, words, is_last=is_last)
 
     def hear(self, text: str, words: Utterance | None = None, *, is_last: bool = False) -> None:
         agrees, wants_human = (words.agrees, words.wants_human) if words else (None, False)
-        turn = UserTurn(message=len(self.messages), agrees=agrees, wants_human=wants_human, done=is_last)
-        self.turns.append(turn)
-        self.messages.append(Message(role="user", content=text))
+        self.turns.append(_turn(len(self.messages), agrees, wants_human, is_last))
+        self.messages.append(_spoken("user", text))
 
     def call(self, batch: Sequence[VariantStep]) -> None:
         self.messages += _call_messages(tuple(batch), self._calls, self.manner)
         self._calls += len(batch)
+
+
+@lru_cache(maxsize=CACHED_MESSAGES)
+def _turn(message: int, agrees: bool | None, wants_human: bool, done: bool) -> UserTurn:
+    return UserTurn(message=message, agrees=agrees, wants_human=wants_human, done=done)
+
+
+@lru_cache(maxsize=CACHED_MESSAGES)
+def _spoken(role: Literal["user", "assistant"], text: str) -> Message:
+    return Message(role=role, content=text)
 
 
 @lru_cache(maxsize=CACHED_MESSAGES)

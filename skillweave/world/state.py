@@ -122,11 +122,11 @@ class State:
     def _carry_out(self, work: Work[Answer]) -> tuple[Answer, StateNode]:
         copy = self._follow()
         copy.save(self._marks)
-        change = None
+        change, before = None, copy.connection.total_changes
         try:
             answer, change = work(copy.connection)
         finally:
-            if change is None:
+            if change is None and copy.connection.total_changes > before:
                 copy.undo()
         if change is None:
             return answer, self._node

@@ -106,4 +106,9 @@ def short_table_name(blueprint: Blueprint, entity: str) -> str:
 
 def has_ended(row: Mapping[str, Json]) -> bool:
     """Whether a status of the row says that nothing comes of it any more: cancelled, rejected, expired."""
-    return any(column.split("_")[-1] == "status" and value in ENDED_STATUSES for column, value in row.items() if value)
+    return any(is_status(column) and value in ENDED_STATUSES for column, value in row.items() if value)
+
+
+def is_status(column: str) -> bool:
+    """Whether a column says by its name how far a row has come."""
+    return column.split("_")[-1] == "status"

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import RowSource, ToolEdge, ToolGraph
-from skillweave.schema.contract import RowChange, Tool
+from skillweave.schema.contract import Guard, RowChange, Tool
 from skillweave.world.canonical import is_new, minted_by
 from skillweave.world.contract.tools import StatementPreparer
 from skillweave.world.sql import parse
@@ -82,29 +82,35 @@ class ToolWrites:
 @lru_cache(maxsize=8)
 def writes_of(world: World) -> dict[str, ToolWrites]:
     """What each tool writes, by name."""
-    accesses = StatementPreparer(world.blueprint)
-    try:
-        return {tool.name: _writes(tool, world.blueprint, accesses) for tool in world.blueprint.tools}
-    finally:
-        accesses.close()
+    return {tool.name: _writes(tool, world.blueprint, _accesses(world)) for tool in world.blueprint.tools}
 
 
 @lru_cache(maxsize=8)
 def tables_read(world: World) -> dict[str, frozenset[str]]:
     """The tables that each tool's result and guards are read from, by the tool's name."""
-    accesses = StatementPreparer(world.blueprint)
-    try:
-        return {
-            tool.name: frozenset(
-                table
-                for text in [tool.returns.select, *(f"SELECT ({guard.holds})" for guard in tool.guards)]
-                for name in accesses.of(text).reads
-                for table in _behind(world.blueprint, name)
-            )
-            for tool in world.blueprint.tools
-        }
-    finally:
-        accesses.close()
+    return {
+        tool.name: frozenset(
+            table for table, _ in _reads(world, [tool.returns.select, *(f"SELECT ({g.holds})" for g in tool.guards)])
+        )
+        for tool in world.blueprint.tools
+    }
+
+
+def may_change_verdict(world: World, first: Tool, guards: Sequence[Guard]) -> bool:
+    """Whether a call of a tool may change what one of these guards says of given arguments."""
+    writes, read = writes_of(world)[first.name], _reads(world, [f"SELECT (\n{guard.holds}\n)" for guard in guards])
+    return not read.isdisjoint(writes.updates) or any(t in writes.inserts or t in writes.deletes for t, _ in read)
+
+
+def _reads(world: World, queries: Sequence[str]) -> set[Column]:
+    """The columns that queries read; an empty name where they only count rows."""
+    return {
+        (table, column)
+        for query in queries
+        for name, columns in _accesses(world).of(query).reads.items()
+        for table in _behind(world.blueprint, name)
+        for column in columns
+    }
 
 
 def _behind(blueprint: Blueprint, table: str) -> tuple[str, ...]:

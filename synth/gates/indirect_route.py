@@ -10,15 +10,16 @@ from itertools import islice
 from random import Random
 
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import Parameter, Tool
+from skillweave.schema.contract import Guard, Parameter, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
-from synth.contracts.wording import has_ended
-from synth.contracts.writes import ROW, written_pairs
+from synth.contracts.wording import has_ended, is_status
+from synth.contracts.writes import ROW, may_change_verdict, writes_of, written_pairs
 from synth.gates.gate import TaskGate
 from synth.search.arguments import Arguments, argument_search
+from synth.search.blocking_rules import broken_rules
 from synth.tasks.kinds import is_transferred
 from synth.tasks.replay import Rejected, make_calls, open_session, scalar
 
@@ -52,8 +53,12 @@ GATE = TaskGate(
 )
 
 
-def check_indirect_route(world: World, combination: Combination) -> dict[str, Json]:
-    """Count the first calls tried. Raises Rejected if one of them leads to what the user asks for."""
+def check_indirect_route(world: World, combination: Combination, *, counts: bool = True) -> dict[str, Json]:
+    """Count the first calls tried. Raises Rejected if one of them leads to what the user asks for.
+
+    Args:
+        counts: Whether to count also calls that cannot lead anywhere.
+    """
     request = combination.asked
     if request is None:
         return {}
@@ -62,14 +67,14 @@ def check_indirect_route(world: World, combination: Combination) -> dict[str, Js
         calls = combination.golden[:-1] if is_transferred(combination) else combination.golden
         results = make_calls(session, calls)
         routes = _IndirectRoutes(world, session, combination, tool, rebound(request, results))
-        tried = sum(1 for _ in routes.tried())
+        tried = sum(1 for _ in routes.tried(counts=counts))
     return {"roundabout": {"first_calls": tried}}
 
 
 def indirect_route_reason(world: World, combination: Combination) -> str | None:
     """Why an agent can still reach what the user asks for; None if the gate finds no route."""
     try:
-        check_indirect_route(world, combination)
+        check_indirect_route(world, combination, counts=False)
     except Rejected as rejected:
         return rejected.reason
     return None
@@ -91,16 +96,36 @@ class _IndirectRoutes:
         self._rows = {p.refers_to or "": self._asked[p.name] for p in tool.parameters if p.name in arguments}
         self._rows.pop("", None)
 
-    def tried(self) -> Iterator[str]:
+    def tried(self, *, counts: bool) -> Iterator[str]:
         """The tool of each first call tried. Raises Rejected at the first route."""
         self._check_parts()
+        broken = self._broken_guards()
         for tool in self._world.blueprint.tools:
             if tool.kind == "write" and tool.name not in self._hidden:
-                calls = [*self._calls(tool)]
+                leads = self._may_lead(tool, broken)
+                calls = [*self._calls(tool)] if leads or counts else []
                 for arguments in calls:
                     yield tool.name
-                    self._check_after(tool, arguments)
-                self._check_after_all(tool, calls)
+                    if leads:
+                        self._check_after(tool, arguments)
+                if leads:
+                    self._check_after_all(tool, calls)
+
+    def _broken_guards(self) -> list[list[Guard]]:
+        """The guards of each rule that forbids the request as things stand."""
+        rules = broken_rules(self._session, self._tool, self._asked)
+        return [[guard for guard in self._tool.guards if guard.rule == rule] for rule in rules]
+
+    def _may_lead(self, first: Tool, broken: Sequence[Sequence[Guard]]) -> bool:
+        """Whether calls of a tool may lift every rule that forbids the request, or may end a row that it names.
+
+        A rule of whose guards no call of the tool can change the verdict still forbids the request after them.
+        """
+        writes = writes_of(self._world)[first.name]
+        ended = {*writes.deletes, *(table for table, column in writes.updates if is_status(column))}
+        named = {self._row_named(one)[0] for one in self._tool.parameters if one.refers_to and one.name in self._asked}
+        lifts = all(may_change_verdict(self._world, first, guards) for guards in broken)
+        return bool(named & ended) or (lifts and self._tool.name not in self._hidden)
 
     def _calls(self, tool: Tool) -> Iterator[Arguments]:
         """Lawful calls of a tool: first those on the rows of the request, then those on any rows."""

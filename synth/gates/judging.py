@@ -59,10 +59,7 @@ class CombinationJudge:
         """The combination with its criteria and its gates' figures. Raises Rejected if a gate rejects it."""
         template = self._templates[combination.template]
         is_first = template.id not in self._passed_templates
-        with self._world.sharing():
-            task = validate_combination(
-                self._world, combination, template, self._stated, self._bounds, is_first=is_first
-            )
+        task = validate_combination(self._world, combination, template, self._stated, self._bounds, is_first=is_first)
         self._passed_templates.add(template.id)
         return task
 
@@ -147,21 +144,22 @@ def judge_combinations(
     judgement = JudgedCombinations([], [])
     kept: dict[str, set[str]] = {}
     numbers: Counter[str] = Counter()
-    for combination in combinations:
-        if most and len(judgement.validated) == most:
-            break
-        template = combination.template
-        persons = kept.setdefault(template, set())
-        if template in quotas:
-            if len(persons) == quotas[template] or combination.caller in persons:
-                continue
-            combination = combination.model_copy(update={"id": f"{template}/{numbers[template]:03d}"})
-            numbers[template] += 1
-        try:
-            judgement.validated.append(judge.validated(combination))
-            persons.add(combination.caller)
-        except Rejected as rejected:
-            judgement.rejected.append((combination.id, rejected.reason, rejected.detail))
+    with world.sharing():
+        for combination in combinations:
+            if most and len(judgement.validated) == most:
+                break
+            template = combination.template
+            persons = kept.setdefault(template, set())
+            if template in quotas:
+                if len(persons) == quotas[template] or combination.caller in persons:
+                    continue
+                combination = combination.model_copy(update={"id": f"{template}/{numbers[template]:03d}"})
+                numbers[template] += 1
+            try:
+                judgement.validated.append(judge.validated(combination))
+                persons.add(combination.caller)
+            except Rejected as rejected:
+                judgement.rejected.append((combination.id, rejected.reason, rejected.detail))
     world.close()
     return judgement
 

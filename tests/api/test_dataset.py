@@ -10,7 +10,7 @@ import pytest
 import skillweave as sw
 from evaluator import score
 from skillweave.base.errors import ArtifactError
-from tests.pipeline.small import ROOT
+from tests.shared import ROOT, copied
 
 SKETCH = """
 import skillweave as sw
@@ -29,9 +29,7 @@ with run.world(task).session(task) as session:
 @pytest.fixture
 def copy(small: Path, tmp_path: Path) -> Path:
     """The dataset somewhere else, to be spoiled."""
-    copied = tmp_path / "moved"
-    shutil.copytree(small, copied, ignore=shutil.ignore_patterns(".prefect", ".cache", "logs"))
-    return copied
+    return copied(small, tmp_path / "moved", ".cache")
 
 
 def test_importing_loads_no_more_than_it_must() -> None:

@@ -9,10 +9,11 @@ from unittest.mock import patch
 import pytest
 
 from tests.authors.faults import Faults
-from tests.authors.runs import Ran, Runner
+from tests.authors.runs import SMALLEST, Ran, Runner
 from tests.authors.served import ServedAuthor, read_takes
 from tests.authors.ways import CHAT, MESSAGES
 from tests.pipeline.small import artifacts
+from tests.shared import SharedFolder
 
 KEYS = {"OPENAI_API_KEY": "sk-planted-openai-5f1c", "ANTHROPIC_API_KEY": "sk-planted-anthropic-93ab"}
 SEED = 1
@@ -56,13 +57,16 @@ def run(api_url: str) -> Runner:
 
 
 @pytest.fixture(scope="session")
-def direct(tmp_path_factory: pytest.TempPathFactory, run: Runner) -> Direct:
+def direct(shared: SharedFolder, request: pytest.FixtureRequest) -> Direct:
     """A finished dataset and its cassette; not to be written to."""
-    folder = tmp_path_factory.mktemp("direct")
-    made = Direct(folder / "outputs", folder / "cassette.jsonl")
-    ran = run(made.outputs, {"record": str(made.cassette)})
-    assert ran.code == 0, ran.shown[-3000:]
-    return made
+
+    def make(folder: Path) -> None:
+        run: Runner = request.getfixturevalue("run")
+        ran = run(folder / "outputs", {"record": str(folder / "cassette.jsonl")})
+        assert ran.code == 0, ran.shown[-3000:]
+
+    folder = shared.made("direct", SMALLEST, make)
+    return Direct(folder / "outputs", folder / "cassette.jsonl")
 
 
 @pytest.fixture(scope="session")

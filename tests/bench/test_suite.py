@@ -1,5 +1,6 @@
 """The suite's document, its help, and one tiny real measurement. No test asserts a time."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +89,27 @@ def test_a_refused_scale_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyP
         ("12.cpu", [], refused.complaint),
         ("300.cpu", [], refused.complaint),
     ]
+
+
+def test_a_run_is_named_by_the_worlds_that_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ran(command: list[str], meanwhile: object = None) -> suite.Spent:
+        outputs = Path(command[command.index("--outputs-dir") + 1])
+        items = [
+            {"step": "s01_x", "seconds": 1.0},
+            {"step": "s02_x", "seconds": 2.0},
+            {"step": "s02_x", "seconds": 3.0},
+        ]
+        (outputs / "manifest.json").write_text(json.dumps({"items": items}))
+        (outputs / "blueprints.json").write_text("[{}, {}]")
+        return suite.Spent(0, 7.0, 8.0, "")
+
+    monkeypatch.setattr(programs, "spent_by", ran)
+    samples = {sample.name: (sample.runs, sample.why) for sample in programs.pipeline(Extent(scales=(3,)))}
+    assert samples["2.cpu"] == ([7.0], "")
+    assert samples["2.wall"] == ([8.0], "")
+    assert (samples["2.s01"][0], samples["2.s02"][0]) == ([1.0], [5.0])
+    assert samples["2.resume"] == samples["2.status"] == ([7.0] * suite.ROUNDS, "")
+    assert samples["3.cpu"] == ([], "the run made 2 worlds of one company")
 
 
 def test_conversations_of_the_practice_pass_and_fail_as_they_must(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def summary(lines: list[str]) -> list[str]:
 
 
 def test_the_summary_of_many_rejections_fits_a_screen(toy: Toy) -> None:
-    toy.configure(*(f"{kind}{number}" for kind in ("broken", "mute", "alpha") for number in range(30)))
+    toy.configure(*(f"{kind}{number}" for kind in ("broken", "mute", "alpha") for number in range(12)))
     _, lines = toy.run("--set", "steps.s03_notes.max_rejected=1.0")
     shown = summary(lines)
     assert len(shown) <= SCREEN[0]

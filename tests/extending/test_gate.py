@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from synth.gates import GATES
+from tests.shared import ROOT, SharedFolder, copied
 
-ROOT = Path(__file__).parents[2]
 MODULE = '''
 """A gate of one's own: no task takes more than four calls."""
 
@@ -45,27 +45,31 @@ SETTINGS = (
     "domains.seeds=[pharmacy]",
     "steps.s01_domain_expansion.target_domains=1",
     "steps.s06_database_generation.histories=1",
-    "steps.s06_database_generation.visits=300",
+    "steps.s06_database_generation.visits=200",
     "steps.s15_instance_combos_selection.per_template=1",
+    "steps.s15_instance_combos_selection.per_refusal=0",
     "steps.s15_instance_combos_selection.per_clarification=0",
     "steps.s15_instance_combos_selection.per_unavailable=0",
 )
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(shared: SharedFolder, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """The folder of the user's module; the run's outputs lie beside it."""
-    made = tmp_path_factory.mktemp("gate")
-    (made / "short_tasks.py").write_text(MODULE)
-    settings = [word for setting in SETTINGS for word in ("--set", setting)]
-    done = synth(made, "run", "--config", "config.yaml", "--outputs", str(made / "outputs"), *settings)
-    assert done.returncode == 0, done.stdout[-3000:]
-    return made
+
+    def make(folder: Path) -> None:
+        (folder / "short_tasks.py").write_text(MODULE)
+        settings = [word for setting in SETTINGS for word in ("--set", setting)]
+        places = ["--config", "config.yaml", "--outputs", str(folder / "outputs")]
+        done = synth(folder, "run", *places, *settings, PREFECT_API_URL=request.getfixturevalue("api_url"))
+        assert done.returncode == 0, done.stdout[-3000:]
+
+    return copied(shared.made("own_gate", (*SETTINGS, MODULE), make), tmp_path_factory.mktemp("own_gate") / "copy")
 
 
-def synth(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def synth(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     """The command, with the folder's modules within reach."""
-    variables = {**os.environ, "PYTHONPATH": str(folder)}
+    variables = {**os.environ, "PYTHONPATH": str(folder), **variables}
     command = [sys.executable, "-m", "synth", *words]
     return subprocess.run(
         command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False

@@ -1,7 +1,6 @@
 """Garbage from an author where domains are joined costs the fused world, with its reason, and nothing else."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,12 @@ from synth.cli.app import main
 from synth.cli.options import PipelineSource
 from tests.pipeline.small import JOINED, WORLD, artifacts, differing
 from tests.pipeline.test_joined_same_bytes import ABOUT_ALL, is_of_fused
+from tests.shared import copied
 
 
 def made_by(author: str, joined: Path, folder: Path) -> tuple[int, Path, dict[tuple[str, str], dict[str, Any]]]:
     """Join the domains of a finished run again, with an author of this folder: exit status, outputs, items."""
-    outputs = folder / "outputs"
-    shutil.copytree(joined, outputs, ignore=shutil.ignore_patterns(".prefect", "logs"))
+    outputs = copied(joined, folder / "outputs")
     settings = [part for override in JOINED for part in ("--set", override)]
     arguments = ["run", "--config", "config.yaml", "--outputs-dir", str(outputs), "--fresh", "s10", *settings]
     with pytest.raises(SystemExit) as ended:

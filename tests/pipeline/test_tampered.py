@@ -1,7 +1,6 @@
 """A dataset that was tampered with is caught from its files alone, whatever the manifest's digests say."""
 
 import json
-import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from synth.verification.dataset import shared_faults
 from synth.verification.records import WorldRecords
 from synth.verification.task import faults_of
 from synth.verification.worlds import runtime_faults
+from tests.shared import copied
 
 Line = dict[str, Any]
 
@@ -22,9 +22,7 @@ Line = dict[str, Any]
 @pytest.fixture(scope="module")
 def kept(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The dataset somewhere else; what a test spoils in it, it mends."""
-    copied = tmp_path_factory.mktemp("tampered") / "outputs"
-    shutil.copytree(small, copied, ignore=shutil.ignore_patterns(".prefect", "logs"))
-    return copied
+    return copied(small, tmp_path_factory.mktemp("tampered") / "outputs")
 
 
 def world_of(outputs: Path) -> str:

@@ -1,7 +1,6 @@
 """`synth verify` proves a dataset from its files: what is changed in a task is found, with the file and the task."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from synth.policy.manual import stated_rules
 from synth.verification.dataset import report_faults, verify_tasks
 from synth.verification.records import WorldRecords
 from synth.verification.task import faults_of
+from tests.shared import copied
 
 Line = dict[str, Any]
 
@@ -25,20 +25,20 @@ def copy(small: Path, tmp_path: Path) -> Path:
     return copied(small, tmp_path / "moved")
 
 
-@pytest.fixture
-def few(copy: Path) -> Path:
-    """The same with a fifth of the tasks."""
-    for path in (copy / "queries").glob("*.jsonl"):
+def thinned(outputs: Path) -> Path:
+    """The dataset with a fifth of its tasks."""
+    for path in (outputs / "queries").glob("*.jsonl"):
         path.write_text("".join(path.read_text().splitlines(keepends=True)[::5]))
-    return copy
+    return outputs
 
 
 def spoil(outputs: Path, change: Callable[[Line], bool]) -> str:
-    """Change the first task that `change` finds something to change in; its id."""
+    """Change the first task that `change` finds something to change in, and keep a few others; its id."""
     path = outputs / "queries" / "CornerPharmacy.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     spoiled = next(line for line in lines if change(line))
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    others = [line for line in lines if line is not spoiled][::12]
+    path.write_text("".join(json.dumps(line) + "\n" for line in (*others, spoiled)))
     return str(spoiled["id"])
 
 
@@ -143,6 +143,8 @@ def nothing_to_do(line: Line) -> bool:
     ],
 )
 def test_a_changed_task_is_found(copy: Path, change: Callable[[Line], bool], said: str) -> None:
+    hotel = copy / "queries" / "CityHotel.jsonl"
+    hotel.write_text(hotel.read_text().splitlines(keepends=True)[0])
     id = spoil(copy, change)
     faults = verify_tasks(copy).faults
     assert any(fault.startswith(f"queries/CornerPharmacy.jsonl: {id}: ") and said in fault for fault in faults), faults
@@ -230,7 +232,7 @@ def test_a_record_that_the_gates_cannot_take_is_a_fault(copy: Path, change: Call
 
 
 def test_an_id_that_comes_twice_and_a_torn_line_are_found(copy: Path) -> None:
-    hotel, pharmacy = (copy / "queries" / f"{name}.jsonl" for name in ("CityHotel", "CornerPharmacy"))
+    hotel, pharmacy = (thinned(copy) / "queries" / f"{name}.jsonl" for name in ("CityHotel", "CornerPharmacy"))
     first = hotel.read_text().splitlines()[0]
     pharmacy.write_text(pharmacy.read_text() + first + "\n" + first[:100])
     faults = verify_tasks(copy).faults
@@ -261,7 +263,7 @@ def test_a_policy_that_does_not_state_a_rule_as_the_contract_has_it_condemns_its
     rules = stated_rules(Dataset(copy).blueprint("CornerPharmacy").tool("order_refill"))
     rule, says = next(iter(rules.items()))
     path.write_text(change(text, f"[{rule}] {says}"), "utf-8")
-    assert any(f"does not state {rule} of order_refill" in fault for fault in verify_tasks(copy).faults)
+    assert any(f"does not state {rule} of order_refill" in fault for fault in verify_tasks(thinned(copy)).faults)
 
 
 def test_a_changed_tool_list_or_contract_condemns_its_tasks(copy: Path) -> None:
@@ -271,7 +273,7 @@ def test_a_changed_tool_list_or_contract_condemns_its_tasks(copy: Path) -> None:
     booking = next(tool for tool in hotel["tools"] if tool["name"] == "book_room")
     booking["effects"] = booking["effects"][:1]
     (copy / "blueprints.json").write_text(json.dumps(servers))
-    faults = verify_tasks(copy).faults
+    faults = verify_tasks(thinned(copy)).faults
     lines = (copy / "queries" / "CornerPharmacy.jsonl").read_text().splitlines()
     assert sum("does not offer" in fault for fault in faults) == len(lines)
     assert any("queries/CityHotel.jsonl" in fault and "not what the golden calls change" in fault for fault in faults)
@@ -305,7 +307,7 @@ def test_the_command_passes_a_moved_dataset_and_fails_a_changed_one(
     assert any(" tasks proven again; left out by --quick: servers" in line for line in lines), lines
     server = copy / "mcp_servers" / "CityHotel.py"
     server.write_text(server.read_text() + "\n# changed\n")
-    id = spoil(copy, drop_criterion)
+    id = spoil(thinned(copy), drop_criterion)
     (copy / "policies" / "Nowhere.md").write_text("Do as you like.\n")
     (copy / "README.md").write_text("# A million tasks\n")
     code, lines = status(copy, capsys)
@@ -317,7 +319,7 @@ def test_the_command_passes_a_moved_dataset_and_fails_a_changed_one(
 
 
 def test_a_manifest_that_lists_nothing_hides_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = copy / "manifest.json"
+    path = thinned(copy) / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "items": []}))
     code, lines = status(copy, capsys)
     assert code == 1

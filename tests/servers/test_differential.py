@@ -45,7 +45,14 @@ def test_every_dropped_refusal_is_found(proof: DifferentialSuite) -> None:
 
 
 @pytest.mark.parametrize(
-    "tool", ["book_appointment", "cancel_appointment", "move_appointment", "pay_fee", "find_slots"]
+    "tool",
+    [
+        "book_appointment",
+        *(
+            pytest.param(name, marks=pytest.mark.long)
+            for name in ("cancel_appointment", "move_appointment", "pay_fee", "find_slots")
+        ),
+    ],
 )
 def test_every_turned_comparison_and_changed_number_is_found(proof: DifferentialSuite, tool: str) -> None:
     found = [m for m in planted("turned", "number") if m.tool == tool]

@@ -15,7 +15,9 @@ from synth.simulation.history import HistoryPlan
 from tests.simulation.worlds import NOW, a_blueprint, reference_rows
 
 
-@pytest.mark.parametrize("domain", ["DentalClinic", "HealthPlan", "CarRental"])
+@pytest.mark.parametrize(
+    "domain", ["DentalClinic", *(pytest.param(name, marks=pytest.mark.long) for name in ("HealthPlan", "CarRental"))]
+)
 def test_a_breach_of_an_agent_rule_breaks_no_invariant(domain: str) -> None:
     built = simulate_history(a_blueprint(domain), reference_rows(domain), NOW, HistoryPlan(visits=150, days=20), "7/a")
     blueprint = a_blueprint(domain, soft_rules="agent")
