@@ -2,12 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-long test-browser test-vllm test-runners check format lock bench bench-compare clean
+.PHONY: run test test-long test-browser test-vllm test-runners check check-types check-rest format lock bench \
+  bench-compare clean
 
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
 
-# Tests that share what takes long to make run in one process, the others where there is room.
+# Tests start many processes, so that byte code is kept even where the environment says otherwise.
+test test-long: export PYTHONDONTWRITEBYTECODE =
+# The tests of a file run in one process.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 test: .venv/ready-dev
@@ -30,10 +33,16 @@ test-vllm: .venv/ready-dev
 test-runners: .venv/ready-dev
 	$(BIN)/python -m tests.runners.environment
 
+# mypy takes as long as all else, so the two run side by side.
 check: .venv/ready-dev
+	$(MAKE) --no-print-directory -j 2 check-types check-rest
+
+check-types:
+	$(BIN)/mypy
+
+check-rest:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m docs.generate --check
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from skillweave.base.code import library_versions
-from skillweave.base.command import begin_work, die_with_pipe
+from skillweave.base.command import begin_work, collect_seldom, die_with_pipe
 from skillweave.base.errors import ConfigError
 from skillweave.base.progress import with_notes
 from skillweave.config.sections import ExecutionConfig, Runner
@@ -335,6 +335,7 @@ class ProcessPool:
 
 def _initialize(reader: "Connection[None, None]", plugins: tuple[str, ...]) -> None:
     """Prepare a process of the pool: it ends with the run, and knows the same plug-ins."""
+    collect_seldom()
     die_with_pipe(reader)
     load_plugins(plugins)
 

@@ -17,9 +17,6 @@ from skillweave.llm.models import sampling_of
 from skillweave.plugins import load_plugins
 from skillweave.schema.record import Json
 
-CONFIG = Path("config.yaml")
-"""The configuration file if none is named."""
-
 
 @dataclass(frozen=True)
 class RolloutOptions:

@@ -68,6 +68,14 @@ class Pipeline:
                 waits_for_all[index] = waits_for_all.get(index, False) or reads_all or made_as_one
         return [Wait(self.steps[index], whole) for index, whole in sorted(waits_for_all.items())]
 
+    def followers(self, step: PipelineStep[Any]) -> int:
+        """How many later steps wait for a step, directly or through others."""
+        reached = {step.name}
+        for later in self.steps[self.index(step) + 1 :]:
+            if any(wait.producer.name in reached for wait in self.waits(later)):
+                reached.add(later.name)
+        return len(reached) - 1
+
     def restricted(self, mode: TaskMode) -> "Pipeline":
         """The steps that a task mode runs."""
         left_out = {"single": "cross", "cross_domain": "single", "both": ""}[mode]

@@ -308,6 +308,7 @@ class CandidateRunner:
         """Add the rows of these keys, and the rows that they refer to. Returns all keys reached."""
         reached = set(keys)
         for _ in range(3):
+            before = len(reached)
             for table, entity in tables.items():
                 where = f"{entity.key} IN ({_placeholders(reached)})"
                 for row in self._select(entity, where, sorted(reached), 2 * RELATED_PER_TABLE):
@@ -316,6 +317,8 @@ class CandidateRunner:
                 references = [attribute.name for attribute in entity.attributes if attribute.references]
                 rows = rows_of[table].values()
                 reached |= {str(row[name]) for row in rows for name in references if row[name] is not None}
+            if len(reached) == before:
+                break
         return reached
 
     def _referring_rows(self, entity: Entity, keys: set[str], arguments: Mapping[str, Json]) -> list[Row]:

@@ -16,6 +16,7 @@ from skillweave.llm.models import AuthorSpec, Provider, connect
 from skillweave.schema.trajectory import Message
 from tests.llm.protocols import a_completion, a_message, chunks_of, events_of
 from tests.llm.scripted import RESET, Act, Heard, ScriptedServer, fault, reply, stream
+from tests.waiting import HANG
 
 REQUEST = Request(messages=(Message(role="user", content="Hello?"),), model="m")
 
@@ -198,7 +199,7 @@ def test_tokens_a_minute_are_corrected_by_what_the_endpoint_counted() -> None:
         backend = connect(spec(server), limiter=EndpointLimiter("test", rate=pace))
         # An answer is taken to have a thousand tokens; uncorrected, the second would wait for a minute.
         for _ in range(3):
-            await asyncio.wait_for(backend.complete(REQUEST), 10)
+            await asyncio.wait_for(backend.complete(REQUEST), HANG)
         await backend.close()
         return pace.wait(1)
 
@@ -216,7 +217,7 @@ def test_failed_and_abandoned_requests_give_their_slot_back(streamed: bool) -> N
             await backend.complete(REQUEST)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(backend.complete(REQUEST), 0.2)
-        assert (await asyncio.wait_for(backend.complete(REQUEST), 10)).text == "Hi."
+        assert (await asyncio.wait_for(backend.complete(REQUEST), HANG)).text == "Hi."
         await backend.close()
 
     slow = reply(a_completion(), delay=5)
