@@ -5,10 +5,10 @@ as all that it reads is bound, in one query over all candidate values. Bounds ar
 """
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain, compress, zip_longest
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -111,16 +111,15 @@ class ArgumentSearch:
         bound: dict[str, Value] = {"now": self.now, "caller": self.caller, "person": person}
         known = slots(self.tool)
         bound |= {name: self.fixed[name] for name in known if name in self.fixed}
-        settled = [guard for guard in desired if guard.condition.bindings <= bound.keys()]
+        settled, pending = _parted(desired, bound)
         if not self._hold(settled, bound):
             return
-        pending = [guard for guard in desired if guard not in settled]
         budget = [self.nodes]
         broken = frozenset[str]().union(*(guard.condition.bindings for guard in desired if not guard.holds))
         order: list[JointChoice] = []
         alone = [(name,) for name in known if name not in self.fixed and name not in together]
         for names in [together, *alone] if together else alone:
-            own = [guard for guard in pending if guard.condition.bindings <= bound.keys() | {*names}]
+            own, pending = _parted(pending, {*bound, *names})
             if names == together:
                 kept = self._joint_values(names, own, bound, budget)
             else:
@@ -128,7 +127,6 @@ class ArgumentSearch:
             if not kept:
                 return
             order.append((names, kept))
-            pending = [guard for guard in pending if guard not in own]
         order.sort(key=lambda entry: len(entry[1]))
         for complete in self._bind(order, pending, bound, budget):
             yield {name: complete[name] for name in known if complete[name] is not None}
@@ -206,8 +204,7 @@ class ArgumentSearch:
             yield bound
             return
         (names, values), rest = order[0], order[1:]
-        own = [guard for guard in pending if guard.condition.bindings <= bound.keys() | {*names}]
-        later = [guard for guard in pending if guard not in own]
+        own, later = _parted(pending, {*bound, *names})
         for chosen in self._filter(names, values, own, bound, budget):
             yield from self._bind(rest, later, {**bound, **dict(zip(names, chosen, strict=True))}, budget)
             if budget[0] <= 0:
@@ -296,6 +293,12 @@ def argument_search(
         soon,
         session.caller,
     )
+
+
+def _parted(guards: list[DesiredGuard], bound: Collection[str]) -> tuple[list[DesiredGuard], list[DesiredGuard]]:
+    """Guards all of whose names are bound, and the others."""
+    ready = [guard.condition.bindings.issubset(bound) for guard in guards]
+    return [*compress(guards, ready)], [guard for guard, is_ready in zip(guards, ready, strict=True) if not is_ready]
 
 
 def _bindings(desired: list[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
