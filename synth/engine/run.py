@@ -29,9 +29,8 @@ from skillweave.sandbox.strength import require
 from skillweave.workers import Command, ProcessPool, require_runner, this_command
 from synth.engine.authors import Authors
 from synth.engine.context import Context, RunSetting
-from synth.engine.executor import ItemExecutor
+from synth.engine.executor import ItemExecutor, ItemResults
 from synth.engine.pipeline import load_pipeline, step_params, visible_to
-from synth.engine.results import ItemResults
 from synth.engine.staleness import StalenessCheck
 from synth.engine.step import PipelineStep
 
