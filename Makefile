@@ -2,19 +2,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-long test-browser test-vllm check format lock bench bench-compare clean
+.PHONY: run test test-long test-browser test-vllm test-runners check check-types check-rest format lock bench \
+  bench-compare clean
 
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
 
-# Tests that share what takes long to make run in one process, the others where there is room.
+# Tests start many processes, so that byte code is kept even where the environment says otherwise.
+test test-long: export PYTHONDONTWRITEBYTECODE =
+# The tests of a file run in one process.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 test: .venv/ready-dev
 	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not vllm and not browser" $(PARALLEL)
+	$(BIN)/python -m pytest -m "not vllm and not browser and not runners" $(PARALLEL)
 
 # A real Chromium, installed by apt-get where it is missing and that is allowed; else the tests skip and say why.
 test-browser: .venv/ready-dev
@@ -26,10 +29,20 @@ test-vllm: .venv/ready-dev
 	$(BIN)/python -m tests.vllm.environment
 	$(BIN)/python -m pytest -m vllm -rs tests/vllm
 
+# Dask and Ray in .venv-runners, an environment of its own; where they cannot be had, the tests skip and say why.
+test-runners: .venv/ready-dev
+	$(BIN)/python -m tests.runners.environment
+
+# mypy takes as long as all else, so the two run side by side.
 check: .venv/ready-dev
+	$(MAKE) --no-print-directory -j 2 check-types check-rest
+
+check-types:
+	$(BIN)/mypy
+
+check-rest:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m docs.generate --check
 
@@ -51,7 +64,7 @@ bench-compare: .venv/ready
 	$(BIN)/python -m bench compare
 
 clean:
-	rm -rf .venv .venv-vllm .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-vllm .venv-runners .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not ((3, 11) <= sys.version_info[:2] < (3, 15)))' || \

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-HANG = 300.0
+HANG = 600.0
 """Seconds after which something hangs, on the slowest machine."""
 
 

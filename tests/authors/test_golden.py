@@ -17,6 +17,7 @@ from tests.authors.runs import WORLD
 from tests.llm.protocols import a_call, a_completion
 from tests.llm.scripted import Act, Heard, ScriptedServer, reply
 from tests.pipeline.small import ROOT
+from tests.waiting import HANG
 
 GOLDEN = "golden-canary-81c7"
 CRITERION = "criterion-canary-42ed"
@@ -76,7 +77,7 @@ def speaking(server: ScriptedServer) -> str:
 
 def ran(*command: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ}, capture_output=True, text=True, timeout=HANG
     )
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return done.stdout + done.stderr

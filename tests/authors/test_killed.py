@@ -20,9 +20,8 @@ from tests.authors.served import Answered, ServedAuthor
 from tests.authors.test_keys import leaks
 from tests.authors.ways import CHAT, MESSAGES_STREAM, Way
 from tests.pipeline.small import ROOT, artifacts, differing
+from tests.waiting import HANG, wait_until
 
-LONGEST = 600
-"""Seconds that a run may take on a busy machine."""
 MOST = 18
 """Requests before the last kill; there are more than that."""
 DELAY = 0.25
@@ -74,10 +73,7 @@ def kill(begin: Begin, author: ServedAuthor, further: int, pause: float) -> str:
     """Kill the run a moment after a number of further requests were heard; what it printed."""
     already = len(author.log)
     run = begin()
-    until = time.monotonic() + LONGEST
-    while run.poll() is None and len(author.log) < already + further:
-        assert time.monotonic() < until, "the run does not get on"
-        time.sleep(0.01)
+    wait_until(lambda: run.poll() is not None or len(author.log) >= already + further, "the run does not get on")
     time.sleep(pause)
     os.kill(run.pid, signal.SIGKILL)
     shown = run.communicate()[0]
@@ -106,7 +102,7 @@ def assert_nothing_is_asked_twice(
         under_way += len([one for one in author.log[before:] if one.model not in known])
     before = len(author.log)
     last = begin()
-    shown += last.communicate(timeout=LONGEST)[0]
+    shown += last.communicate(timeout=HANG)[0]
     assert last.returncode == 0, shown[-3000:]
     assert_none_was_kept(author.log[before:], known)
     assert len(author.log) - len(author.times()) <= under_way

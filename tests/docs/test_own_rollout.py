@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.docs.test_extending import blocks
+from tests.waiting import HANG
 
 ROOT = Path(__file__).parents[2]
 BACKEND = """
@@ -42,7 +43,7 @@ def test_the_pages_task_and_dispatcher_run_under_the_command(tmp_path: Path) -> 
     (tmp_path / "config.yaml").write_text(settings.replace("parts: {", 'parts: {backend: "adder:Adder", '))
     command = [sys.executable, "-m", "rollout", "run", "--trials", "2"]
     done = subprocess.run(
-        command, cwd=tmp_path, env={"PYTHONPATH": f"{ROOT}:{tmp_path}"}, capture_output=True, text=True, timeout=120
+        command, cwd=tmp_path, env={"PYTHONPATH": f"{ROOT}:{tmp_path}"}, capture_output=True, text=True, timeout=HANG
     )
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in (tmp_path / "rollouts" / "sums.jsonl").read_text().splitlines()]

@@ -17,6 +17,7 @@ from skillweave.schema.trajectory import Message
 from tests.docs.test_extending import blocks
 from tests.evaluator.variants.clinic import every_task
 from tests.rollout.offline_agents.clinic import WORLD, a_dataset
+from tests.waiting import HANG
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +47,7 @@ def evaluated(folder: Path, *more: str) -> list[dict[str, Any]]:
     """The results of `evaluator run`, by task."""
     command = [sys.executable, "-m", "evaluator", "run", "--rollouts-dir", "rollouts", "--outputs-dir", "outputs"]
     done = subprocess.run(
-        [*command, *more], cwd=folder, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120
+        [*command, *more], cwd=folder, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=HANG
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = (folder / "outputs" / "evaluation" / "results.jsonl").read_text().splitlines()

@@ -11,6 +11,7 @@ import pytest
 
 from tests.docs.test_extending import blocks
 from tests.shared import ROOT, SharedFolder, copied
+from tests.waiting import HANG
 
 Record = dict[str, Any]
 CONFIG = ("--config", str(ROOT / "config.yaml"), "--set", "plugins=[compare]")
@@ -31,7 +32,7 @@ def run(folder: Path, *arguments: str, **variables: str) -> None:
     path = os.pathsep.join([str(ROOT), str(folder)])
     environment = {**os.environ, "PYTHONPATH": path, **variables}
     command = [sys.executable, "-m", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 

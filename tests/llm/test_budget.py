@@ -14,6 +14,7 @@ import pytest
 
 from skillweave.base.errors import ArtifactError, BudgetError, StopError
 from skillweave.llm.budget import SPENDING, Reservation, SharedBudget, spending
+from tests.waiting import HANG
 
 HOLDS_ONE = """
 import asyncio, sys, time
@@ -21,7 +22,7 @@ from pathlib import Path
 from skillweave.llm.budget import SharedBudget
 asyncio.run(SharedBudget(Path(sys.argv[1]), 10.0).reserve(4.0))
 print("reserved", flush=True)
-time.sleep(60)
+time.sleep(9999)
 """
 SPENDS = """
 import sys
@@ -87,7 +88,7 @@ def test_threads_and_processes_together_never_pass_the_budget(tmp_path: Path) ->
     for other in others:
         assert other.stdout is not None
         assert other.stdout.readline() == "ready\n"
-    counts = [int(other.communicate("go\n", timeout=60)[0]) for other in others]
+    counts = [int(other.communicate("go\n", timeout=HANG)[0]) for other in others]
     assert [other.returncode for other in others] == [0, 0]
     found = spending(tmp_path)
     assert found is not None
@@ -127,7 +128,7 @@ def test_what_was_set_aside_for_who_gave_up_is_given_back(tmp_path: Path) -> Non
             for held in await asyncio.gather(asking, return_exceptions=True):
                 if isinstance(held, Reservation):
                     budget.book(held, cost_usd=0.0)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG):
             return await budget.reserve(1.0)
 
     assert asyncio.run(asked()).most == 10**9

@@ -10,12 +10,13 @@ import pytest
 
 from skillweave.schema.record import Json
 from tests.servers.served import a_task, serve_from
+from tests.waiting import HANG
 from tests.world.clinic import a_world
 
 
 def run(server: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(server), *options], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL
+        [sys.executable, str(server), *options], capture_output=True, text=True, timeout=HANG, stdin=subprocess.DEVNULL
     )
 
 

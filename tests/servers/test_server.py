@@ -21,6 +21,7 @@ from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.record import Json
 from tests.servers.served import a_task, serve_from
 from tests.servers.wire import INITIALIZE, conversation, listening
+from tests.waiting import HANG
 from tests.world.clinic import a_world
 
 
@@ -33,7 +34,7 @@ def over_http(server: Path, *options: str) -> Iterator[str]:
     with listening(server, *options) as (process, port):
         yield f"http://127.0.0.1:{port}/mcp"
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=HANG)
 
 
 async def told(client: Client, tool: str, **arguments: Json) -> tuple[bool, Any]:
@@ -141,7 +142,7 @@ def test_a_dump_that_fails_at_the_end_is_one_line_and_exit_1(tmp_path: Path) -> 
     with conversation(server, "--dump", str(dump)) as (process, ask):
         ask(INITIALIZE)
         dump.parent.rmdir()
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=HANG)
     assert process.returncode == 1
     assert "the end state of session 1 could not be written" in told
     assert "Traceback" not in told
@@ -178,7 +179,7 @@ def test_a_terminated_server_over_stdio_still_dumps(tmp_path: Path) -> None:
     with conversation(server, "--dump", str(dump)) as (process, ask):
         ask(INITIALIZE)
         process.terminate()
-        assert process.wait(timeout=5) == 128 + signal.SIGTERM
+        assert process.wait(timeout=HANG) == 128 + signal.SIGTERM
     assert rows(dump, "SELECT COUNT(*) FROM appointment") == [(2,)]
 
 
@@ -189,7 +190,7 @@ def test_a_terminated_server_over_http_ends_soon_and_dumps_every_session(tmp_pat
     with listening(server, "--dump", str(dump)) as (process, port):
         for _ in range(2):
             request = urllib.request.Request(f"http://127.0.0.1:{port}/mcp", INITIALIZE.encode(), headers)
-            with urllib.request.urlopen(request, timeout=20) as response:
+            with urllib.request.urlopen(request, timeout=HANG) as response:
                 assert response.headers["mcp-session-id"]
         with (
             socket.create_connection(("127.0.0.1", port)) as half,
@@ -200,7 +201,7 @@ def test_a_terminated_server_over_http_ends_soon_and_dumps_every_session(tmp_pat
             bare.sendall(b"POST /mcp HT")
             time.sleep(0.3)
             process.terminate()
-            assert process.wait(timeout=5) == 128 + signal.SIGTERM
+            assert process.wait(timeout=HANG) == 128 + signal.SIGTERM
     for end in (dump, dump.with_name("end-2.sqlite")):
         assert rows(end, "SELECT COUNT(*) FROM appointment") == [(2,)]
 

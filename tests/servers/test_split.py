@@ -18,6 +18,7 @@ from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER
 from tests.servers.fused import BOTH, FINED, NAME, ONLY_NORTH, serve_libraries
 from tests.servers.test_server import over_stdio, told
 from tests.servers.wire import listening
+from tests.waiting import HANG, wait_until
 from tests.world.clinic import a_world
 
 NORTH, SOUTH = {"email": "p3@example.org"}, {"email": "p1@example.org"}
@@ -51,14 +52,14 @@ def split(server: Path, *options: str) -> Iterator[str]:
     with listening(server, "--split", *options) as (process, port):
         yield f"http://127.0.0.1:{port}"
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=HANG)
 
 
 @asynccontextmanager
 async def entered(address: str, state: str | None = None) -> AsyncIterator[Client]:
     headers = {} if state is None else {"Skillweave-Session": state}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=20) as http,
+        httpx2.AsyncClient(headers=headers, timeout=HANG) as http,
         Client(streamable_http_client(address, http_client=http)) as client,
     ):
         yield client
@@ -127,10 +128,7 @@ def test_a_shared_state_is_dumped_once_when_the_last_client_has_left(server: Pat
                 assert (await told(south, "south__change_phone", phone="+2"))[0]
             assert not dump.exists()
             assert (await told(north, "north__change_phone", phone="+3"))[1]["tier"] == "was +2"
-        for _ in range(100):
-            if dump.exists() and dump.stat().st_size:
-                break
-            await asyncio.sleep(0.05)
+        await asyncio.to_thread(wait_until, lambda: dump.exists() and dump.stat().st_size)
         async with entered(f"{base}/north/mcp", "a") as again:
             assert await code(again, "north__list_loans") == "not_authenticated"
 
@@ -153,7 +151,7 @@ def test_a_state_of_another_world_is_told(server: Path, tmp_path: Path) -> None:
     foreign = tmp_path / "foreign.sqlite"
     foreign.write_bytes(a_world().content)
     done = subprocess.run(
-        [sys.executable, str(server), "--state", str(foreign)], capture_output=True, text=True, timeout=60
+        [sys.executable, str(server), "--state", str(foreign)], capture_output=True, text=True, timeout=HANG
     )
     assert done.returncode == 2
     assert "the state is of another world: its table 'Person' lacks" in done.stderr
@@ -163,7 +161,7 @@ def test_an_empty_state_is_told(server: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.sqlite"
     empty.touch()
     done = subprocess.run(
-        [sys.executable, str(server), "--state", str(empty)], capture_output=True, text=True, timeout=60
+        [sys.executable, str(server), "--state", str(empty)], capture_output=True, text=True, timeout=HANG
     )
     assert done.returncode == 2
     assert "the state is an empty file" in done.stderr
@@ -217,7 +215,7 @@ def test_a_fused_task_sets_person_clock_rows_and_tools(server: Path) -> None:
     ],
 )
 def test_what_cannot_be_split_ends_with_one_line(server: Path, options: list[str], said: str) -> None:
-    done = subprocess.run([sys.executable, str(server), *options], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, str(server), *options], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 2
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1

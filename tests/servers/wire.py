@@ -5,11 +5,12 @@ import select
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import HANG, wait_until
 
 INITIALIZE = json.dumps(
     {
@@ -33,15 +34,16 @@ def listening(server: Path, *options: str) -> Iterator[tuple["subprocess.Popen[b
     command = [sys.executable, str(server), "--transport", "streamable-http", "--port", str(port), *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     try:
-        for _ in range(300):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+        wait_until(lambda: process.poll() is not None or _listens(port))
         yield process, port
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=HANG)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager
@@ -63,7 +65,7 @@ def conversation(
     def ask(line: str) -> dict[str, Any]:
         writing.write(line + "\n")
         writing.flush()
-        assert select.select([reading], [], [], 20)[0], "no answer"
+        assert select.select([reading], [], [], HANG)[0], "no answer"
         answer: dict[str, Any] = json.loads(reading.readline())
         return answer
 
@@ -72,4 +74,4 @@ def conversation(
     finally:
         process.kill()
         if not writing.closed:
-            process.communicate(timeout=20)
+            process.communicate(timeout=HANG)
