@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,29 +25,20 @@ def startup(extent: Extent) -> Iterator[Sample]:
             "evaluator_help": ["-m", "evaluator", "--help"],
             "synth_status": ["-m", "synth", "status", "--outputs-dir", folder],
         }
-        for name, arguments in commands.items():
-            yield _repeated(name, ["python", *arguments])
+        yield from _repeated({name: ["python", *arguments] for name, arguments in commands.items()})
 
 
-def _repeated(name: str, command: Sequence[str]) -> Sample:
-    """The CPU time of a short command. The first run, which may compile modules, does not count."""
-    runs = [spent_by(command) for _ in range(ROUNDS + 1)][1:]
-    failed = next((run for run in runs if run.status), None)
-    return Sample(name, [], failed.complaint) if failed else Sample(name, [run.cpu for run in runs])
-
-
-class MemoryMonitor:
-    """The peak memory of a process and all its descendants; pages that they share are divided among them (PSS)."""
-
-    def __init__(self) -> None:
-        self.peak = 0
-
-    def look(self, process: int) -> None:
-        """Take a sample."""
-        self.peak = max(self.peak, sum(map(_held, family(process))))
+def _repeated(commands: Mapping[str, Sequence[str]]) -> Iterator[Sample]:
+    """The CPU time of short commands, which take turns. The first run, which may compile modules, does not count."""
+    rounds = [{name: spent_by(command) for name, command in commands.items()} for _ in range(ROUNDS + 1)][1:]
+    for name in commands:
+        runs = [spent[name] for spent in rounds]
+        failed = next((run for run in runs if run.status), None)
+        yield Sample(name, [], failed.complaint) if failed else Sample(name, [run.cpu for run in runs])
 
 
 def _held(process: int) -> int:
+    """Bytes of memory of a process; pages that it shares are divided among those who do (PSS)."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -57,12 +48,12 @@ def _held(process: int) -> int:
 
 def _whole(name: str, command: Sequence[str]) -> tuple[Spent, list[Sample]]:
     """Run a program once. The samples are of its CPU time, time and memory, or one that says why it failed."""
-    memory = MemoryMonitor()
-    spent = spent_by(command, memory.look)
+    sizes: list[float] = []
+    spent = spent_by(command, lambda process: sizes.append(sum(map(_held, family(process)))))
     if spent.status:
         return spent, [Sample(f"{name}.cpu", [], spent.complaint)]
     samples = [Sample(f"{name}.cpu", [spent.cpu]), Sample(f"{name}.wall", [spent.wall])]
-    known = [float(memory.peak)] if memory.peak else []
+    known = [max(sizes)] if any(sizes) else []
     return spent, [*samples, Sample(f"{name}.memory", known, "this system does not tell")]
 
 
@@ -98,8 +89,8 @@ def pipeline(extent: Extent) -> Iterator[Sample]:
                 yield samples[0]._replace(name=f"{scale}.cpu")
                 continue
             samples += [Sample(f"N.{step[:3]}", [seconds]) for step, seconds in _steps(Path(folder)).items()]
-            samples.append(_repeated("N.resume", command))
-            samples.append(_repeated("N.status", ["python", "-m", "synth", "status", *places, *worlds]))
+            status = ["python", "-m", "synth", "status", *places, *worlds]
+            samples += _repeated({"N.resume": command, "N.status": status})
             made = len(json.loads((Path(folder) / "blueprints.json").read_text("utf-8")))
             yield from (sample._replace(name=sample.name.replace("N", str(made), 1)) for sample in samples)
             if made != scale:

@@ -84,14 +84,9 @@ def _user(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _completion(message: dict[str, Any]) -> dict[str, Any]:
     reason = "tool_calls" if message.get("tool_calls") else "stop"
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "bench",
-        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050},
-    }
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
+    choices = [{"index": 0, "message": message, "finish_reason": reason}]
+    return {"id": "1", "object": "chat.completion", "created": 0, "model": "bench", "choices": choices, "usage": usage}
 
 
 async def serve(latency: float) -> None:
@@ -129,22 +124,20 @@ def slots(extent: Extent) -> Iterator[Sample]:
 
 async def _with_floor(folder: Path, url: str) -> list[Sample]:
     held = _Rollout(folder, url)
-    by_conversation, by_request, bare = [], [], []
-    for _ in range(ROUNDS + 1):
-        cpu, requests = time.process_time(), held.requests
-        await held.hold(FEW)
-        cpu = time.process_time() - cpu
-        by_conversation.append(cpu / FEW)
-        by_request.append(cpu / (held.requests - requests))
-    talks = [list(_bodies(record)) for record in held.records[:FEW]]
+    await held.hold(FEW)
+    talks = [list(_bodies(record)) for record in held.records]
+    named: dict[str, list[float]] = {"conversation": [], "request": [], "request_floor": []}
     async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0, http_client=DefaultAioHttpClient()) as client:
         for _ in range(ROUNDS + 1):
-            cpu = time.process_time()
+            begun, requests = time.process_time(), held.requests
+            await held.hold(FEW)
+            held_by = time.process_time()
             await asyncio.gather(*(_bare(client, talk) for talk in talks))
-            bare.append((time.process_time() - cpu) / sum(map(len, talks)))
+            named["conversation"].append((held_by - begun) / FEW)
+            named["request"].append((held_by - begun) / (held.requests - requests))
+            named["request_floor"].append((time.process_time() - held_by) / sum(map(len, talks)))
     await held.backend.close()
-    named = {"conversation": by_conversation, "request": by_request, "request_floor": bare}
-    # The first run loads modules and opens connections.
+    # The first run opens connections.
     return [Sample(name, runs[1:]) for name, runs in named.items()]
 
 

@@ -204,20 +204,26 @@ def _figure(middle: float, spread: float) -> Figure:
     return Figure(median=float(f"{middle:.5g}"), spread=float(f"{spread:.5g}"))
 
 
-def timed(run: Callable[[], object], *, of: int = 1, rounds: int = ROUNDS) -> list[float]:
-    """CPU seconds of this process for a piece of work, in each of some runs; one run before them warms up.
+def timed(works: Mapping[str, Callable[[], object]], of: Mapping[str, int] | None = None) -> Iterator[Sample]:
+    """CPU seconds of this process for pieces of work. They take turns, so that a change of the machine's pace hits all.
 
     Args:
-        run: The work.
-        of: How many pieces `run` does.
-        rounds: The number of runs.
+        works: Name -> the work; a run repeats it until it takes `ROUND_S`. A run before them warms up.
+        of: Name -> how many pieces the work does, if not one.
     """
-    timer = Timer(run, setup=gc.enable, timer=time.process_time)
+    timers = {name: Timer(work, setup=gc.enable, timer=time.process_time) for name, work in works.items()}
+    numbers = {name: _repetitions(timer) for name, timer in timers.items()}
+    rounds = [{name: timer.timeit(numbers[name]) for name, timer in timers.items()} for _ in range(ROUNDS)]
+    for name, number in numbers.items():
+        pieces = number * (of or {}).get(name, 1)
+        yield Sample(name, [seconds[name] / pieces for seconds in rounds])
+
+
+def _repetitions(timer: Timer) -> int:
     number = 1
     while (spent := timer.timeit(number)) < ROUND_S / 4:
         number *= 4
-    number = max(1, round(number * ROUND_S / spent))
-    return [seconds / number / of for seconds in timer.repeat(rounds, number)]
+    return max(1, round(number * ROUND_S / spent))
 
 
 REAPER = """

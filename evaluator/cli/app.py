@@ -1,13 +1,10 @@
-"""The commands and their options."""
+"""The commands and their options. Each command loads its module when it runs, so that `--help` is instant."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from evaluator.cli.options import EvaluationOptions
-from evaluator.cli.results import run_compare, run_prune, run_show, run_teach
-from evaluator.cli.run import run_evaluation, run_rescore
 from skillweave.base.command import run_command
 
 app = typer.Typer(
@@ -79,6 +76,8 @@ def run(
     plugin: Plugins = None,
 ) -> None:
     """Replay golden and recorded calls, score every rollout, write results, summary and report."""
+    from evaluator.cli.options import EvaluationOptions
+
     options = EvaluationOptions(
         rollouts=rollouts_dir,
         config_file=config,
@@ -96,7 +95,10 @@ def run(
     )
     options.check_consistency()
     if mode == "prune":
+        from evaluator.cli.results import run_prune
+
         raise typer.Exit(run_prune(options))
+    from evaluator.cli.run import run_evaluation
 
     raise typer.Exit(run_evaluation(options))
 
@@ -116,6 +118,8 @@ def rescore(
     plugin: Plugins = None,
 ) -> None:
     """Score old rollouts again, after a check or the dataset changed, and list every result that flipped."""
+    from evaluator.cli.options import EvaluationOptions
+    from evaluator.cli.run import run_rescore
 
     options = EvaluationOptions(
         rollouts=rollouts_dir,
@@ -140,6 +144,7 @@ def compare(
     output: Annotated[Path | None, typer.Option("--output", help="Write the comparisons as JSON too.")] = None,
 ) -> None:
     """Compare agents task by task: which tasks flipped, and whether the difference is more than chance."""
+    from evaluator.cli.results import run_compare
 
     raise typer.Exit(run_compare(a, b, output, agent or []))
 
@@ -157,6 +162,8 @@ def show(
     plugin: Plugins = None,
 ) -> None:
     """Show a trajectory turn by turn, with what each call changed, beside its golden calls."""
+    from evaluator.cli.options import EvaluationOptions
+    from evaluator.cli.results import run_show
 
     options = EvaluationOptions(
         rollouts=rollouts_dir,
@@ -178,6 +185,7 @@ def teach(
     max_rate: Annotated[float, typer.Option(min=0, max=1, help="Keep tasks solved in at most this share.")] = 1.0,
 ) -> None:
     """Mark each task with how often a strong model solved it; list what can be learnt from, and what never was."""
+    from evaluator.cli.results import run_teach
 
     raise typer.Exit(run_teach(results, min_passes, max_rate, agent=agent, user=user))
 

@@ -1,12 +1,14 @@
-"""The command and its options."""
+"""The commands and their options. Each command loads its module when it runs, so that `--help` is instant."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rollout.cli.options import CONFIG, RolloutOptions
 from skillweave.base.command import run_command
+
+CONFIG = Path("config.yaml")
+"""The configuration file if none is named."""
 
 app = typer.Typer(
     name="rollout",
@@ -51,7 +53,7 @@ def run(
     ] = None,
 ) -> None:
     """Hold a conversation for every task. A finished conversation is not repeated."""
-    from rollout.cli.run import run_rollouts
+    from rollout.cli.run import RolloutOptions, run_rollouts
 
     options = RolloutOptions(
         config=config,
@@ -93,6 +95,7 @@ def ladder(
 ) -> None:
     """Check the order of the scripted agents: one that knows more must pass more. Exit status 1: the order is wrong."""
     from rollout.cli.ladder import run_ladder
+    from rollout.cli.run import RolloutOptions
 
     options = RolloutOptions(
         config=config,

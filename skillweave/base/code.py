@@ -35,6 +35,10 @@ class ModuleSource(NamedTuple):
     """Names of the modules that it may import, sorted."""
 
 
+_KNOWN: dict[tuple[str, str], tuple[str, ModuleSource]] = {}
+"""Path of a file, and its size and time of change -> the module's name and source. All indexes of a process share."""
+
+
 class CodeIndex:
     """The project's modules, each parsed once. A file keeps the result for later runs, by size and time of change."""
 
@@ -68,7 +72,8 @@ class CodeIndex:
         """Write the results to the cache file. Failing to do so costs the next run time and nothing else."""
         if self._cache_file is None or not self._dirty:
             return
-        text = json.dumps(dict(sorted(self._cached.items())))
+        found = {name: (stamp, *source) for (_, stamp), (name, source) in _KNOWN.items() if self._is_own(name)}
+        text = json.dumps(dict(sorted((self._cached | found).items())))
         temporary = self._cache_file.with_suffix(".tmp")
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -92,9 +97,12 @@ class CodeIndex:
 
     def _project(self, imports: Iterable[str]) -> Iterator[str]:
         for name in imports:
-            if name.partition(".")[0] in self._roots:
+            if self._is_own(name):
                 yield name
                 yield from _parents(name)
+
+    def _is_own(self, name: str) -> bool:
+        return name.partition(".")[0] in self._roots
 
     def _source(self, name: str) -> ModuleSource | None:
         if name not in self._sources:
@@ -107,13 +115,15 @@ class CodeIndex:
             return None
         status = path.stat()
         stamp = f"{status.st_size}:{status.st_mtime_ns}"
-        known = self._cached.get(name)
-        if known and known[0] == stamp:
-            return ModuleSource(known[1], tuple(known[2]))
-        source = parse_source(path.read_text("utf-8"), name, is_package=path.name == "__init__.py")
-        self._cached[name] = (stamp, source.digest, list(source.imports))
-        self._dirty = True
-        return source
+        cached, place = self._cached.get(name), (str(path), stamp)
+        if cached and cached[0] == stamp:
+            _KNOWN[place] = name, ModuleSource(cached[1], tuple(cached[2]))
+        else:
+            self._dirty = True
+            if place not in _KNOWN:
+                text = path.read_text("utf-8")
+                _KNOWN[place] = name, parse_source(text, name, is_package=path.name == "__init__.py")
+        return _KNOWN[place][1]
 
 
 @cache
@@ -149,28 +159,38 @@ def parse_source(text: str, name: str, *, is_package: bool) -> ModuleSource:
     """
     tree = parse_python(text)
     imports = sorted(set(_imports(tree, name if is_package else name.rpartition(".")[0])))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = _without_docstring(node.body) or [ast.Pass()]
-    return ModuleSource(digest_text(ast.dump(tree)), tuple(imports))
+    parts: list[str] = []
+    _write(tree, parts)
+    return ModuleSource(digest_text("".join(parts)), tuple(imports))
 
 
-def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A body without its string statements: the docstrings of modules, classes, functions and fields."""
-    return [
-        statement
-        for statement in body
-        if not (
-            isinstance(statement, ast.Expr)
-            and isinstance(statement.value, ast.Constant)
-            and isinstance(statement.value.value, str)
-        )
-    ]
+def _write(value: object, parts: list[str]) -> None:
+    """Write a node, or the value of its field, as text without docstrings. Equal texts have equal trees."""
+    if isinstance(value, ast.AST):
+        parts.append(f"{type(value).__name__}(")
+        for name in value._fields:
+            _write(getattr(value, name, None), parts)
+        parts.append(")")
+    elif isinstance(value, list):
+        parts.append("[")
+        for one in value:
+            if not _is_docstring(one):
+                _write(one, parts)
+        parts.append("]")
+    else:
+        parts.append(f"{value!r},")
+
+
+def _is_docstring(node: object) -> bool:
+    """Whether a node is a statement that is only a string. It has no effect, wherever it stands."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+        return False
+    return isinstance(node.value.value, str)
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:
     """Names of the modules that a tree may import: `from a import b` may mean the module `a.b`."""
-    for node in ast.iter_child_nodes(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.If) and _is_type_checking(node.test):
             for statement in node.orelse:
                 yield from _imports(ast.Module([statement], []), package)
@@ -185,6 +205,12 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
         else:
             yield from _imports(node, package)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """The statements in a node, and the parts of it that have statements."""
+    for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+        yield from getattr(tree, name, ())
 
 
 def _is_type_checking(test: ast.expr) -> bool:

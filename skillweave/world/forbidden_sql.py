@@ -45,6 +45,8 @@ _REFUSED: list[tuple[type[exp.Expr], str]] = [
 ]
 
 _DATE_FUNCTIONS = frozenset({"date", "time", "datetime", "julianday", "strftime", "unixepoch"})
+_DATE_FUNCTION = re.compile(rf"(?<![a-z_])(?:{'|'.join(sorted(_DATE_FUNCTIONS))})(?![a-z0-9_])", re.IGNORECASE)
+"""A name of one; a text without it holds no such token, and need not be split into tokens."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?|\d\d:\d\d(?::\d\d)?")
 _MODIFIER = re.compile(
     r"(?:[+-]|%[+\d]*d|[\d.])* ?(?:days?|hours?|minutes?|seconds?|months?|years?)?|start of (?:month|year|day)"
@@ -180,6 +182,8 @@ def _date_calls(text: str, tree: exp.Expr, lineage: ColumnLineage, texts: frozen
 
 def _date_calls_in_text(text: str) -> int:
     """The number of calls of date functions in the tokens, to check that the tree has them all."""
+    if _DATE_FUNCTION.search(text) is None:
+        return 0
     return sum(
         token.text.lower() in _DATE_FUNCTIONS and following.token_type == TokenType.L_PAREN
         for token, following in pairwise(tokens(text))

@@ -4,7 +4,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -24,7 +24,7 @@ class Statement:
     text: str
     tree: exp.Expr
 
-    @property
+    @cached_property
     def bindings(self) -> tuple[str, ...]:
         """Names of the `:name` bindings, in order of first appearance."""
         return tuple(dict.fromkeys(str(node.this) for node in self._all(exp.Placeholder) if node.args.get("this")))

@@ -25,7 +25,6 @@ from synth.engine.schedule import Schedule
 from synth.engine.step import PipelineStep
 from synth.reports import card
 
-
 CARD_STAMP = f"{CACHE}/card.stamp"
 """What the card was made from, and its bytes, as digests."""
 
@@ -131,7 +130,8 @@ def _write_card(run: PipelineRun) -> None:
     if not any(output.artifact == QUERIES.pattern for record in run.manifest.items() for output in record.outputs):
         return
     try:
-        made_from = digest_json([run.code.closure(card.__name__), run.spec.config.card.license])
+        code = [f"{name} {digest}" for name, digest in run.code.closure(card.__name__).items()]
+        made_from = digest_json([run.spec.config.card.license, *code])
         if not run.store.exists(CARD_STAMP) or run.store.read(CARD_STAMP) != card.stamp_of(run.store, made_from):
             card.write_card(run.store.root, run.spec.config.card.license)
             run.store.write(CARD_STAMP, card.stamp_of(run.store, made_from))

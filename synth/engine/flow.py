@@ -5,6 +5,7 @@ that is up to date is never submitted. The schedule decides; this module only ca
 """
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -92,12 +93,22 @@ def run_flow(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
 
 
 def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
-    """Submit items as they become due. The future of an item that has ended is let go: a cluster would do the item
-    again to have its record, if the worker that holds it died."""
+    """Submit items as they become due and workers are free, those of the highest rank first.
+
+    The future of an item that has ended is let go: a cluster would do the item again to have its record, if the worker
+    that holds it died.
+    """
     futures: dict[ItemId, RecordFuture] = {}
     ended: SimpleQueue[ItemId] = SimpleQueue()
-    _submit(run, schedule, work, futures, ended)
-    while futures:
+    execution = run.spec.config.execution
+    # A cluster may have more workers than the configuration says, and has a queue of its own.
+    most = execution.workers if execution.runner == "threads" else sys.maxsize
+    waiting = [*work]
+    while waiting or futures:
+        waiting.sort(key=lambda due: due.rank, reverse=True)
+        free = max(0, most - len(futures))
+        _submit(run, schedule, waiting[:free], futures, ended)
+        del waiting[:free]
         item = ended.get()
         record = _outcome(item, futures.pop(item))
         if is_interrupted(record):
@@ -105,8 +116,10 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
             run.executor.end("; ".join(record.reasons[1:]) or record.reasons[0])
         else:
             record = run.keep(record)
-        following = [] if run.executor.is_stopped else schedule.settle(item, record)
-        _submit(run, schedule, following, futures, ended)
+        if run.executor.is_stopped:
+            waiting.clear()
+        else:
+            waiting += schedule.settle(item, record)
 
 
 def _outcome(item: ItemId, future: RecordFuture) -> ItemRecord:

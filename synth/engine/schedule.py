@@ -36,6 +36,9 @@ class DueItem:
     """How often its authors were asked anew before."""
     sent_back: tuple[str, ...] = ()
     """Reasons of later rejections that its authors are told."""
+    rank: tuple[int, int] = (0, 0)
+    """Steps that wait for its own, and bytes of what it waited for. Items of high rank are begun first: those that
+    hold up most, and of these the long ones, so that short ones are left for the end."""
 
 
 @dataclass
@@ -86,6 +89,8 @@ class Schedule:
         """Item that is not settled -> the blocked items that wait for it."""
         self._unblocked: list[ItemId] = []
         """Blocked items for which everything is settled."""
+        self._later_steps: dict[str, int] = {}
+        """Step -> how many steps wait for it."""
         self.executed: set[ItemId] = set()
         """Items that ran. All other settled items were up to date, or could not be done."""
 
@@ -171,10 +176,17 @@ class Schedule:
         elif not decision.redo and previous is not None:
             self._put(item, previous, was_done=False)
         else:
-            due = self.ready[item] = DueItem(step, item, upstream, decision.reason, decision.round, decision.sent_back)
+            rank = self._followers_of(step), sum(output.size for record in records for output in record.outputs)
+            due = DueItem(step, item, upstream, decision.reason, decision.round, decision.sent_back, rank)
+            self.ready[item] = due
             self._listener.ready(due)
             return [due]
         return []
+
+    def _followers_of(self, step: PipelineStep[Any]) -> int:
+        if step.name not in self._later_steps:
+            self._later_steps[step.name] = self._run.pipeline.followers(step)
+        return self._later_steps[step.name]
 
     def _put(self, item: ItemId, record: ItemRecord, *, was_done: bool) -> None:
         self.records[item] = record

@@ -36,6 +36,27 @@ class ChosenCombinations(NamedTuple):
     """Number of these sets that no links join."""
 
 
+def pairs_in_circle(servers: Sequence[str], partners: int) -> list[tuple[str, str]]:
+    """Pairs of neighbours in a circle, so that neighbours of one are mostly neighbours too. Few make all pairs.
+
+    Args:
+        servers: The domains in the order of the circle.
+        partners: Neighbours of a domain, half of them on either side; an odd number counts as the next even one.
+
+    Returns:
+        The pairs, each and all in alphabetical order.
+    """
+    reach, count = range(1, (partners + 1) // 2 + 1), len(servers)
+    return sorted(
+        {
+            (min(one, other), max(one, other))
+            for place, one in enumerate(servers)
+            for other in (servers[(place + far) % count] for far in reach)
+            if one != other
+        }
+    )
+
+
 def choose_combinations(
     persons: Mapping[str, Sequence[str]], links: Mapping[tuple[str, str], Sequence[Link]], wanted: int, largest: int
 ) -> ChosenCombinations:

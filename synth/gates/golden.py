@@ -10,7 +10,7 @@ from synth.tasks.replay import GoldenRun, Rejected, run_golden
 GATE = TaskGate(
     name="golden",
     proves="The golden calls work.",
-    runs="All golden calls, twice, in fresh sessions: same results, same end state.",
+    runs="All golden calls, twice, the second time in a session that shares nothing: same results, same end state.",
     figures={
         "golden.replays": "runs of the golden calls",
         "golden.calls": "golden calls",

@@ -1,4 +1,4 @@
-"""What makes another company of a setting its own: names, prices, what is on its lists, and rules that it does without."""
+"""What makes another company of a setting its own: names, prices, its lists, and the rules that it does without."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,9 @@ def own_rows(entities: Sequence[Entity], shortened: Mapping[str, int], random: R
             continue
         rows = _shortened(entity, random.randint(0, shortened.get(entity.name, 0)), random)
         money = [attribute.name for attribute in entity.attributes if attribute.unit == "cents"]
-        priced = [{**row, **{name: _price(row[name], level, random) for name in money if row.get(name)}} for row in rows]
+        priced = [
+            {**row, **{name: _price(row[name], level, random) for name in money if row.get(name)}} for row in rows
+        ]
         changed.append(entity.model_copy(update={"rows": entity.rows.model_copy(update={"literal": priced})}))
     return changed
 
@@ -82,7 +84,7 @@ def without_rules(tools: Sequence[Tool], dispensable: Sequence[str], random: Ran
 def _price(price: Any, level: float, random: Random) -> int:
     """A price at a level, give or take 6 %, as round as before."""
     rounding = next((step for step in ROUNDINGS if price % step == 0), 1)
-    return max(rounding, round(price * level * random.uniform(0.94, 1.06) / rounding) * rounding)
+    return int(max(rounding, round(price * level * random.uniform(0.94, 1.06) / rounding) * rounding))
 
 
 def _shortened(entity: Entity, fewer: int, random: Random) -> list[Row]:

@@ -6,8 +6,8 @@ seed and the domain's name alone choose the company and knobs of a domain, so th
 answer from the same variant. An answer depends on the question's name, variables and key, and on the seed.
 
 Each setting has a first company and others. The first keeps what its setting fixes: the first value of each figure, all
-rules, and the rows as they stand in the file. The others draw all of these: figures, optional modules, rules that they do
-without, names of places and people, prices, and what is on their lists.
+rules, and the rows as they stand in the file. The others draw all of these: figures, optional modules, rules that they
+do without, names of places and people, prices, and what is on their lists.
 """
 
 import re
@@ -183,9 +183,10 @@ class Service:
         drawn = {name: random.choice(values) for name, values in sorted(self.header.knobs.items())}
         if setting.is_first:
             return {**drawn, **self._first_figures(setting), **setting.knobs}
-        figures = {**self.header.figures, **setting.figures, **dict.fromkeys(setting.modules, [True, False])}
-        drawn |= setting.knobs
-        return drawn | {name: random.choice(values) for name, values in sorted(figures.items())}
+        switches: dict[str, list[Knob]] = {name: [True, False] for name in setting.modules}
+        figures = {**self.header.figures, **setting.figures, **switches}
+        own = {name: random.choice(values) for name, values in sorted(figures.items())}
+        return {**drawn, **setting.knobs, **own}
 
     def choices(self, setting: ServiceSetting) -> list[dict[str, Knob]]:
         """Every choice of knobs that the setting's first company allows."""
@@ -277,14 +278,7 @@ def services_for(topic: str) -> list[Service]:
 
 
 def domains_of(service: Service, seed_domain: str, seed: int, known: Collection[str]) -> Iterator[Domain]:
-    """The domains that a service can become in a run, without those that are known.
-
-    Args:
-        service: The service.
-        seed_domain: The seed domain that led to it.
-        seed: The run's seed.
-        known: Names of domains.
-    """
+    """The domains not `known` that a service can become in the run of a seed; `seed_domain` led to the service."""
     for name, company in service.companies.items():
         if name not in known:
             own = company if company.is_first else variant(seed, name).setting

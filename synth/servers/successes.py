@@ -9,7 +9,7 @@ from itertools import islice
 from random import Random
 
 from skillweave.schema.contract import Tool
-from skillweave.schema.record import Row
+from skillweave.schema.record import Json, Row
 from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner
 from synth.servers.mutations import Mutation, Mutator
 
@@ -49,8 +49,8 @@ class HillClimb:
         self._guards = self._runner.tool_guards(self._tool)
         self._random = random
         self._on_outcome = on_outcome
-        self._related: dict[str | None, dict[str, list[Row]]] = {}
-        """Rows related to a caller who gives no argument."""
+        self._values: dict[str | None, dict[str, list[Json]]] = {}
+        """Caller -> parameter -> values to give, those of rows related to the caller among them."""
 
     def success(self) -> tuple[CandidateCall, CandidateOutcome] | None:
         """Find a successful call of the tool.
@@ -83,15 +83,21 @@ class HillClimb:
         call = CandidateCall(self._tool, caller, tuple((parameter.name, None) for parameter in self._tool.parameters))
         if self._tool.kind == "auth":
             return self._sign_in(call, caller)
-        if caller not in self._related:
-            self._related[caller] = self._runner.related_rows(call, self._mutator.tables)
-        related = self._related[caller]
+        if caller not in self._values:
+            related = self._runner.related_rows(call, self._mutator.tables)
+            self._values[caller] = {
+                parameter.name: [
+                    value for value in self._mutator.arguments(parameter, None, related) if value is not None
+                ]
+                for parameter in self._tool.parameters
+            }
+        given = dict(call.arguments)
         for parameter in self._tool.parameters:
             if not parameter.required and self._random.random() < 0.6:
                 continue
-            values = [value for value in self._mutator.arguments(parameter, None, related) if value is not None]
-            call = call.with_argument(parameter.name, self._random.choice(values) if values else "text")
-        return call
+            values = self._values[caller][parameter.name]
+            given[parameter.name] = self._random.choice(values) if values else "text"
+        return call._replace(arguments=tuple(given.items()))
 
     def _sign_in(self, call: CandidateCall, person: str | None) -> CandidateCall:
         """The call with the values of the person's row in columns named like the parameters."""

@@ -5,7 +5,7 @@ contracts show which of these can be. Sets joined by links are then chosen: thos
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS
 from synth.contracts.visibility import column_origins
 from synth.engine.context import Context
 from synth.engine.step import Params, step
-from synth.fusion.combinations import choose_combinations, world_names
+from synth.fusion.combinations import choose_combinations, pairs_in_circle, world_names
 from synth.fusion.links import link_faults
 from synth.questions.types import ask_partial
 
@@ -67,27 +67,6 @@ async def domain_combos_selection(ctx: Context[CombinationParams], key: str) -> 
     ctx.count("sets considered", chosen.considered)
     ctx.count("sets that no links join", chosen.unlinked)
     ctx.count("combinations", len(chosen.combinations))
-
-
-def pairs_in_circle(servers: Sequence[str], partners: int) -> list[tuple[str, str]]:
-    """Pairs of neighbours in a circle, so that neighbours of one are mostly neighbours too. Few make all pairs.
-
-    Args:
-        servers: The domains in the order of the circle.
-        partners: Neighbours of a domain, half of them on either side; an odd number counts as the next even one.
-
-    Returns:
-        The pairs, each and all in alphabetical order.
-    """
-    reach, count = range(1, (partners + 1) // 2 + 1), len(servers)
-    return sorted(
-        {
-            (min(one, other), max(one, other))
-            for place, one in enumerate(servers)
-            for other in (servers[(place + far) % count] for far in reach)
-            if one != other
-        }
-    )
 
 
 async def _links(

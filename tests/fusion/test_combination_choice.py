@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillweave.schema.fusion import Link
-from synth.fusion.combinations import CandidateCombination, choose_combinations, world_names
-from synth.steps.s10_domain_combos_selection import pairs_in_circle
+from synth.fusion.combinations import CandidateCombination, choose_combinations, pairs_in_circle, world_names
 
 Pair = tuple[str, str]
 PATIENT = [f"Clinic{letter}" for letter in "ABCDEF"]

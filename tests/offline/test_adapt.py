@@ -7,7 +7,7 @@ from synth.offline.world_answers import adapted_tool, match_entities
 
 MADE = variant(7, "DentalClinic")
 TABLES = [*MADE.rendered.entities, *MADE.rendered.relationships]
-DOMAIN = next(domain for domain in domains_of(MADE.service, "dental clinic") if domain.name == "DentalClinic")
+DOMAIN = next(domain for domain in domains_of(MADE.service, "dental clinic", 7, ()) if domain.name == "DentalClinic")
 
 
 def asked(question: str, **variables: object) -> OfflineQuestion:

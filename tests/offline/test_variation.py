@@ -74,7 +74,9 @@ def test_seeds_draw_other_rules() -> None:
 
 def rules_of(domain: str) -> frozenset[str]:
     """The sentences of all rules of a company, with their figures."""
-    return frozenset(rule.says for tool in variant(7, domain).rendered.tools for rule in (*tool.guards, *tool.effects))
+    tools = variant(7, domain).rendered.tools
+    guards = [guard.says for tool in tools for guard in tool.guards]
+    return frozenset([*guards, *(effect.says for tool in tools for effect in tool.effects)])
 
 
 def test_there_are_hundreds_of_companies_and_no_two_have_a_name_a_title_or_their_rules_in_common() -> None:

@@ -11,7 +11,7 @@ from skillweave.schema.contract import Policy
 from synth.fusion.blueprint import fuse
 from synth.fusion.bridge_rules import conflict_faults
 from synth.offline.manuals import JointManualWriter, listing
-from synth.offline.mediator import Mediator
+from synth.offline.task_answers import Mediator
 from synth.policy.manual import JointParts, assemble_joint_manual, joint_manual_faults, stated_rules
 from tests.policy.contracts import a_contract
 

@@ -13,7 +13,7 @@ from synth.trial.draft import formulate, rule_numbers, server_initials
 from synth.trial.trial import with_enforcers
 
 MADE = variant(7, "DentalClinic")
-DOMAINS = domains_of(MADE.service, "dental clinic")
+DOMAINS = [*domains_of(MADE.service, "dental clinic", 7, ())]
 
 
 def a_blueprint() -> Blueprint:

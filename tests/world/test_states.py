@@ -31,7 +31,8 @@ class Walk:
 
     def go(self, step: Move | str) -> Any:
         """Do a step, and say all that can be seen after it."""
-        session, done = self.session, None
+        session = self.session
+        done: Any = None
         if step == "mark":
             self.marks.append(session.mark())
         elif step == "execute":

@@ -24,6 +24,8 @@ class ServerState(NamedTuple):
     patch: Iterable[Row] = ()
     hidden: Iterable[str] = ()
     noise: Mapping[str, Any] | None = None
+    opened: sqlite3.Connection | None = None
+    """What `open_copy` made of the database, to work on; a session without it makes its own."""
 
 
 class DatabaseOutline(NamedTuple):
@@ -35,6 +37,17 @@ class DatabaseOutline(NamedTuple):
     """The highest number in an id."""
     digits: int
     """Digits of the longest number."""
+
+
+def open_copy(database: bytes, people: People | None = None) -> sqlite3.Connection:
+    """A copy of a database in memory, with the views of its people. ValueError for an empty file."""
+    if not database:
+        raise ValueError("the state is an empty file; give a SQLite database")
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.deserialize(database)
+    if people is not None:
+        people.make_views(connection, outline_of(database).columns)
+    return connection
 
 
 @lru_cache(maxsize=4)

@@ -14,8 +14,10 @@ from typing import Any
 
 Cells = tuple[Any, ...]
 Changes = dict[str, dict[str, dict[str, Any] | None]]
-WRITES = (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE)
 HARMLESS = (
+    sqlite3.SQLITE_INSERT,
+    sqlite3.SQLITE_UPDATE,
+    sqlite3.SQLITE_DELETE,
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
     sqlite3.SQLITE_FUNCTION,
@@ -39,18 +41,19 @@ def main() -> None:
         print(json.dumps(start_failure(fault, given["server"])), file=out, flush=True)
         return
     print(json.dumps(tools), file=out, flush=True)
-    origin = OriginalRows(database)
+    copy: WatchedCopy | None = None
     for line in sys.stdin:
         case = json.loads(line)
-        session = server.session(runtime.ServerState(database, case["now"], case["caller"], case["patch"]))
-        watch = ChangeRecorder(session.connection, origin, case["patch"])
+        copy = copy or WatchedCopy(database, server.people)
+        state = runtime.ServerState(database, case["now"], case["caller"], case["patch"], opened=copy.connection)
+        session = server.session(state)
+        copy.begin(case["patch"])
         answers, faults = [], []
         for tool, arguments in case["calls"]:
             answers.append(session.call(tool, arguments))
             faults.append(session.fault)
-        changes = watch.changes()
-        session.connection.close()
-        print(json.dumps([answers, changes, faults]), file=out, flush=True)
+        print(json.dumps([answers, copy.changes(), faults]), file=out, flush=True)
+        copy = copy if copy.restore() else None
 
 
 def start_failure(fault: Exception, server: str) -> str:
@@ -59,60 +62,81 @@ def start_failure(fault: Exception, server: str) -> str:
     return f"{f'line {lines[-1]}: ' if lines else ''}{type(fault).__name__}: {fault}"
 
 
-class OriginalRows:
-    """The rows of the database that all sessions begin with: table and key to the row."""
+class WatchedCopy:
+    """A copy of the database for one case after another, each on the same rows. Triggers note the rows that change.
 
-    def __init__(self, database: bytes) -> None:
-        connection = sqlite3.connect(":memory:")
-        connection.deserialize(database)
+    Statements stay prepared from case to case. A case whose statements do more than read and write rows gets all rows
+    compared, and its copy is not used again.
+    """
+
+    def __init__(self, database: bytes, people: Any) -> None:
+        self.connection = connection = importlib.import_module("_state").open_copy(database, people)
         found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
         self.columns: dict[str, list[str]] = {}
         self.rows: dict[str, dict[Any, Cells]] = {}
+        """Table and key -> the row that all cases begin with."""
+        self.patched: dict[tuple[str, Any], Cells | None] = {}
+        self.is_spoiled = False
+        connection.execute("CREATE TEMP TABLE probe__touched (name TEXT, key)")
         for (table,) in found:
             cursor = connection.execute(f"SELECT * FROM {table}")
             self.columns[table] = [column[0] for column in cursor.description]
             self.rows[table] = {row[0]: row for row in cursor}
-        connection.close()
-
-
-class ChangeRecorder:
-    """What a session changes: only tables that one of its statements may write to are looked at in the end."""
-
-    def __init__(self, connection: sqlite3.Connection, origin: OriginalRows, patch: list[dict[str, Any]]) -> None:
-        self.connection, self.origin = connection, origin
-        self.written: set[str] = set()
-        self.patched: dict[str, dict[Any, Cells | None]] = {}
-        for change in patch:
-            table, (column, key) = change["table"], next(iter(change["key"].items()))
-            row = connection.execute(f"SELECT * FROM {table} WHERE {column} = ?", (key,)).fetchone()
-            self.patched.setdefault(table, {})[key] = row
-        self.start = connection.total_changes
+            for event, sides in (("INSERT", ["NEW"]), ("UPDATE", ["OLD", "NEW"]), ("DELETE", ["OLD"])):
+                notes = [f"INSERT INTO probe__touched VALUES ('{table}', {s}.{self.columns[table][0]});" for s in sides]
+                name = f"probe__{event}_{table}"
+                connection.execute(f"CREATE TEMP TRIGGER {name} AFTER {event} ON {table} BEGIN {' '.join(notes)} END")
+        # Setting it anew would have all statements prepared anew.
         connection.set_authorizer(self.note)
 
-    def note(self, action: int, first: str | None, *_: object) -> int:
+    def note(self, action: int, *_: object) -> int:
         """Told of all that a statement may do, before it does it."""
-        if action in WRITES:
-            self.written.add(str(first))
-        elif action not in HARMLESS:
-            self.written.update(self.origin.columns)
+        self.is_spoiled = self.is_spoiled or action not in HARMLESS
         return sqlite3.SQLITE_OK
+
+    def begin(self, patch: list[dict[str, Any]]) -> None:
+        """Begin a case, in whose session these rows were changed first."""
+        places = [(change["table"], next(iter(change["key"].values()))) for change in patch]
+        self.patched = {place: self.row(*place) for place in places}
+        self.connection.execute("DELETE FROM probe__touched")
+        self.is_spoiled = False
+
+    def row(self, table: str, key: Any) -> Cells | None:
+        """A row as it is now."""
+        where = f"{self.columns[table][0]} = ?"
+        found: Cells | None = self.connection.execute(f"SELECT * FROM {table} WHERE {where}", (key,)).fetchone()
+        return found
+
+    def touched(self) -> set[tuple[str, Any]]:
+        """Table and key of the rows that may have changed since the case began."""
+        if not self.is_spoiled:
+            return {*self.connection.execute("SELECT name, key FROM probe__touched")}
+        now = ((table, row[0]) for table in self.columns for row in self.connection.execute(f"SELECT * FROM {table}"))
+        return {*now, *((table, key) for table, rows in self.rows.items() for key in rows)}
 
     def changes(self) -> Changes:
         """Row changes, `table key` to the columns that differ; whole rows where one was made or deleted."""
         found: Changes = {}
-        self.connection.set_authorizer(None)
-        if self.connection.total_changes == self.start:
-            return found
-        for table in sorted(self.written & set(self.origin.columns)):
-            names, old = self.origin.columns[table], self.origin.rows[table]
-            if table in self.patched:
-                merged = {**old, **self.patched[table]}
-                old = {key: row for key, row in merged.items() if row is not None}
-            new = {row[0]: row for row in self.connection.execute(f"SELECT * FROM {table}")}
-            apart = [key for key, row in new.items() if old.get(key) != row]
-            for key in sorted([*apart, *(old.keys() - new.keys())], key=str):
-                found[f"{table} {key}"] = row_difference(names, old.get(key), new.get(key))
+        for table, key in sorted(self.touched(), key=lambda place: (place[0], str(place[1]))):
+            old = self.patched[table, key] if (table, key) in self.patched else self.rows[table].get(key)
+            new = self.row(table, key)
+            if old != new:
+                found[f"{table} {key}"] = row_difference(self.columns[table], old, new)
         return found
+
+    def restore(self) -> bool:
+        """End a case: have the rows again that all cases begin with. False if the copy may not be used again."""
+        if self.is_spoiled:
+            self.connection.close()
+            return False
+        places = {*self.touched(), *self.patched}
+        self.connection.execute("PRAGMA foreign_keys = OFF")
+        for table, key in places:
+            self.connection.execute(f"DELETE FROM {table} WHERE {self.columns[table][0]} = ?", (key,))
+            row = self.rows[table].get(key)
+            if row is not None:
+                self.connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+        return True
 
 
 def row_difference(names: list[str], left: Cells | None, right: Cells | None) -> dict[str, dict[str, Any] | None]:
