@@ -11,8 +11,8 @@ from random import Random
 
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
-from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner
-from synth.servers.cases import ServerCase
+from synth.servers.candidates import CandidateOutcome, CandidateRunner
+from synth.servers.cases import CandidateCall, ServerCase
 from synth.servers.mutations import Mutation, Mutator, agree, are_numbers, changed_level, midpoint
 from synth.servers.successes import HillClimb, mixtures
 

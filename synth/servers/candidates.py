@@ -7,89 +7,25 @@ tool's own guards and effects, and rolls all of it back. What consecutive candid
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
+from sqlglot import exp
+
 from skillweave.schema.blueprint import DomainRole
-from skillweave.schema.contract import Call, Guard, RowChange, Tool
+from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world import database
 from skillweave.world.arguments import ArgumentError, BoundValue, bind
+from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.servers.cases import ServerCase
+from synth.servers.cases import CandidateCall, RowEdit
 
 RELATED_PER_TABLE = 3
 """Most related rows of a table, in addition to those that a candidate names."""
 MOST_ROWS = 60
 """Most rows of a result to read."""
-
-
-class RowEdit(NamedTuple):
-    """One row changed: a cell set, a row added, or a row deleted."""
-
-    table: str
-    key: str
-    column: str | None = None
-    """The cell to set; None if the whole row is added or deleted."""
-    value: Value = None
-    row: tuple[tuple[str, Value], ...] | None = None
-    """The row to add."""
-
-
-class CandidateCall(NamedTuple):
-    """A call of one tool that may become a test case."""
-
-    tool: Tool
-    caller: str | None
-    arguments: tuple[tuple[str, Json], ...]
-    """Every parameter with its value; None for an omitted argument."""
-    edits: tuple[RowEdit, ...] = ()
-    """Changes to the world's database before the call."""
-
-    def given(self) -> dict[str, Json]:
-        """The arguments of the call, without omitted ones."""
-        return {name: value for name, value in self.arguments if value is not None}
-
-    def with_argument(self, name: str, value: Json) -> "CandidateCall":
-        """The candidate with one argument replaced."""
-        return self._replace(arguments=tuple((key, value if key == name else old) for key, old in self.arguments))
-
-    def with_edit(self, edit: RowEdit) -> "CandidateCall":
-        """The candidate with one more edit, without the earlier edits that it overrides."""
-        if edit.column is not None:
-            kept = [e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column)]
-            return CandidateCall(self.tool, self.caller, self.arguments, (*kept, edit))
-        kept = [e for e in self.edits if (e.table, e.key) != (edit.table, edit.key)]
-        was_added = any(e.row is not None and (e.table, e.key) == (edit.table, edit.key) for e in self.edits)
-        edits = tuple(kept) if was_added and edit.row is None else (*kept, edit)
-        return CandidateCall(self.tool, self.caller, self.arguments, edits)
-
-    def as_case(self, about: str, world: World) -> ServerCase:
-        """The candidate as a case of the differential test.
-
-        Args:
-            about: The subject of the case, in words.
-            world: The world whose database the edits change.
-        """
-        calls = (Call(tool=self.tool.name, arguments=self.given()),)
-        return ServerCase(f"{self.tool.name}, {about}", calls, self.caller, tuple(_row_changes(self.edits, world)))
-
-
-def _row_changes(edits: Sequence[RowEdit], world: World) -> Iterator[RowChange]:
-    """The edits as row changes, one for each row. Later edits of an added row change the row that is added."""
-    edits_of: dict[tuple[str, str], list[RowEdit]] = {}
-    for edit in edits:
-        edits_of.setdefault((edit.table, edit.key), []).append(edit)
-    for (table, key), own in edits_of.items():
-        key_cell: dict[str, Json] = {world.entity(table).key: key}
-        cells: dict[str, Json] = {edit.column: edit.value for edit in own if edit.column is not None}
-        added = next((edit.row for edit in own if edit.row is not None), None)
-        if added is not None:
-            yield RowChange(table=table, op="insert", key=key_cell, after={**dict(added), **cells})
-        elif own[-1].column is None:
-            yield RowChange(table=table, op="delete", key=key_cell)
-        else:
-            yield RowChange(table=table, op="update", key=key_cell, after=cells)
 
 
 class CandidateOutcome(NamedTuple):
@@ -360,3 +296,29 @@ def _first_broken_query(guards: list[Guard]) -> str:
 
 def _verdict_query(guards: list[Guard]) -> str:
     return "SELECT " + ", ".join(f"(\n{guard.holds}\n) IS TRUE" for guard in guards)
+
+
+class StatementNames(NamedTuple):
+    """The names in a statement."""
+
+    tables: frozenset[str]
+    """In lower case."""
+    columns: frozenset[str]
+    compared: tuple[tuple[str, str], ...]
+    """Parameters, each with a column that it is equal to, in order of appearance."""
+
+
+@lru_cache(maxsize=4096)
+def names_in(text: str) -> StatementNames:
+    """The names in a statement or expression of a contract."""
+    tables, columns, compared = set(), set(), []
+    for node in parse(text).tree.walk():
+        if isinstance(node, exp.Table):
+            tables.add(node.name.lower())
+        elif isinstance(node, exp.Column):
+            columns.add(node.name)
+        elif isinstance(node, exp.EQ):
+            for given, column in ((node.this, node.expression), (node.expression, node.this)):
+                if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
+                    compared.append((str(given.this), column.name))
+    return StatementNames(frozenset(tables), frozenset(columns), tuple(compared))

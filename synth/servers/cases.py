@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skillweave.base.errors import WorldError
-from skillweave.schema.contract import Call, CallResult, RowChange
-from skillweave.schema.record import Json
+from skillweave.schema.contract import Call, CallResult, RowChange, Tool
+from skillweave.schema.record import Json, Value
 from skillweave.world.world import World
 
 LONG = 120
@@ -41,6 +41,74 @@ class ServerCase:
             "patch": [change.model_dump(mode="json") for change in self.patch],
             "calls": [[call.tool, call.arguments] for call in self.calls],
         }
+
+
+class RowEdit(NamedTuple):
+    """One row changed: a cell set, a row added, or a row deleted."""
+
+    table: str
+    key: str
+    column: str | None = None
+    """The cell to set; None if the whole row is added or deleted."""
+    value: Value = None
+    row: tuple[tuple[str, Value], ...] | None = None
+    """The row to add."""
+
+
+class CandidateCall(NamedTuple):
+    """A call of one tool that may become a test case."""
+
+    tool: Tool
+    caller: str | None
+    arguments: tuple[tuple[str, Json], ...]
+    """Every parameter with its value; None for an omitted argument."""
+    edits: tuple[RowEdit, ...] = ()
+    """Changes to the world's database before the call."""
+
+    def given(self) -> dict[str, Json]:
+        """The arguments of the call, without omitted ones."""
+        return {name: value for name, value in self.arguments if value is not None}
+
+    def with_argument(self, name: str, value: Json) -> "CandidateCall":
+        """The candidate with one argument replaced."""
+        return self._replace(arguments=tuple((key, value if key == name else old) for key, old in self.arguments))
+
+    def with_edit(self, edit: RowEdit) -> "CandidateCall":
+        """The candidate with one more edit, without the earlier edits that it overrides."""
+        if edit.column is not None:
+            kept = [e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column)]
+            return CandidateCall(self.tool, self.caller, self.arguments, (*kept, edit))
+        kept = [e for e in self.edits if (e.table, e.key) != (edit.table, edit.key)]
+        was_added = any(e.row is not None and (e.table, e.key) == (edit.table, edit.key) for e in self.edits)
+        edits = tuple(kept) if was_added and edit.row is None else (*kept, edit)
+        return CandidateCall(self.tool, self.caller, self.arguments, edits)
+
+    def as_case(self, about: str, world: World) -> ServerCase:
+        """The candidate as a case of the differential test.
+
+        Args:
+            about: The subject of the case, in words.
+            world: The world whose database the edits change.
+        """
+        calls = (Call(tool=self.tool.name, arguments=self.given()),)
+        return ServerCase(f"{self.tool.name}, {about}", calls, self.caller, tuple(_row_changes(self.edits, world)))
+
+
+def _row_changes(edits: Sequence[RowEdit], world: World) -> Iterator[RowChange]:
+    """The edits as row changes, one for each row. Later edits of an added row change the row that is added."""
+    edits_of: dict[tuple[str, str], list[RowEdit]] = {}
+    for edit in edits:
+        edits_of.setdefault((edit.table, edit.key), []).append(edit)
+    for (table, key), own in edits_of.items():
+        key_cell: dict[str, Json] = {world.entity(table).key: key}
+        cells: dict[str, Json] = {edit.column: edit.value for edit in own if edit.column is not None}
+        added = next((edit.row for edit in own if edit.row is not None), None)
+        if added is not None:
+            yield RowChange(table=table, op="insert", key=key_cell, after={**dict(added), **cells})
+        elif own[-1].column is None:
+            yield RowChange(table=table, op="delete", key=key_cell)
+        else:
+            yield RowChange(table=table, op="update", key=key_cell, after=cells)
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from sqlglot import exp
-
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner, RowEdit
+from synth.servers.candidates import CandidateOutcome, CandidateRunner, names_in
+from synth.servers.cases import CandidateCall, RowEdit
 
 HOURS = (0, 25, 24 * 33, 24 * 400, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 24 * 1100)
 NUMBERS = (0, 11, 1001, 5_000_011, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
@@ -257,35 +256,10 @@ def _moments(now: datetime, form: str) -> tuple[str, ...]:
     return tuple((now + timedelta(hours=sign * hours)).strftime(form) for hours in HOURS for sign in (1, -1))
 
 
-class _Names(NamedTuple):
-    """The names in a statement."""
-
-    tables: frozenset[str]
-    """In lower case."""
-    columns: frozenset[str]
-    compared: tuple[tuple[str, str], ...]
-    """Parameters, each with a column that it is equal to, in order of appearance."""
-
-
-@lru_cache(maxsize=4096)
-def _names(text: str) -> _Names:
-    tables, columns, compared = set(), set(), []
-    for node in parse(text).tree.walk():
-        if isinstance(node, exp.Table):
-            tables.add(node.name.lower())
-        elif isinstance(node, exp.Column):
-            columns.add(node.name)
-        elif isinstance(node, exp.EQ):
-            for given, column in ((node.this, node.expression), (node.expression, node.this)):
-                if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
-                    compared.append((str(given.this), column.name))
-    return _Names(frozenset(tables), frozenset(columns), tuple(compared))
-
-
 def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:
     """The tables that statements read, by name, and the names of the columns."""
-    named = {table for text in texts for table in _names(text).tables}
-    columns = {column for text in texts for column in _names(text).columns}
+    named = {table for text in texts for table in names_in(text).tables}
+    columns = {column for text in texts for column in names_in(text).columns}
     for view in world.blueprint.views:
         if view.entity.table.lower() in named:
             named |= {view.own.lower(), view.shared.lower()}
@@ -295,7 +269,7 @@ def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[
 def _keyed(world: World, texts: Sequence[str]) -> dict[str, list[Entity]]:
     """Parameter -> tables, of any domain, to whose keys it is compared."""
     tables_of: dict[str, list[Entity]] = {}
-    for parameter, column in (pair for text in texts for pair in _names(text).compared):
+    for parameter, column in (pair for text in texts for pair in names_in(text).compared):
         owners = [entity for entity in world.blueprint.tables if entity.key == column]
         tables_of.setdefault(parameter, []).extend(owners)
     return tables_of

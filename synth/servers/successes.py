@@ -10,7 +10,8 @@ from random import Random
 
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Row
-from synth.servers.candidates import CandidateCall, CandidateOutcome, CandidateRunner
+from synth.servers.candidates import CandidateOutcome, CandidateRunner
+from synth.servers.cases import CandidateCall
 from synth.servers.mutations import Mutation, Mutator
 
 RANDOM_CALLS = 200
