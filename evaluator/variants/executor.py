@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from skillweave.schema.contract import SESSION_TOOLS, CallResult, RowChange, Tool
 from skillweave.schema.record import Json
@@ -15,9 +15,6 @@ from skillweave.world.replay import rebound, result_reference, spoiled_calls
 from skillweave.world.session import ContractSession
 from skillweave.world.tools import name_of, result_text
 from skillweave.world.world import World
-
-WriteSort = Literal["extra_write", "undone", "broken_rule"]
-"""What a write after the golden calls leads to."""
 
 
 class VariantCall(NamedTuple):
@@ -68,8 +65,6 @@ class VariantExecutor:
         """The golden calls."""
         self.keys: dict[str, list[str]] = {}
         """Reference -> keys of the initial rows that it may name, computed at first use."""
-        self.sorts: dict[tuple[str, int], WriteSort | None] = {}
-        """Tool and number of a call after the golden calls -> its sort; None if it fails or reaches the goal."""
         self._goals: dict[int, tuple[Sequence[RowChange], bool]] = {}
         """By their identity: changes, and whether they are an end state that the task demands."""
         self._steps: dict[tuple[int, int], VariantStep] = {}

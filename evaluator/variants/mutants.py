@@ -1,6 +1,7 @@
 """Variants that all fail: wrong, missing or additional calls, unfinished work, and wrong or untold facts."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Literal
 
 from evaluator.variants.arguments import arguments_of, changed_calls
 from evaluator.variants.conversation import (
@@ -20,7 +21,7 @@ from evaluator.variants.conversation import (
     value_in_words,
 )
 from evaluator.variants.equivalents import reorderings
-from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor, WriteSort
+from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
 from skillweave.schema.contract import DECLINE, TRANSFER, RowChange, Tool
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import FactToTell
@@ -30,6 +31,7 @@ from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
 from skillweave.world.world import World
 
+WriteSort = Literal["extra_write", "undone", "broken_rule"]
 _MOST_TRIES = 16
 """Most calls to try of one tool."""
 _ROUNDS = 8
@@ -158,16 +160,16 @@ def found_writes(executor: VariantExecutor, sorts: Collection[WriteSort]) -> dic
         before = session.diff()
         touched = {_row(change) for change in before}
         tables = {change.table for change in before}
+        fallback: set[WriteSort] = {"undone"} if "extra_write" in sorts else set()
         for tool in executor.random("further writes").sample(writes, len(writes)):
             sought = {sort for sort in sorts if _is_possible(executor.world, sort, tool, tables)}
-            for number, call in enumerate(_calls(executor, tool)):
+            for call in _calls(executor, tool):
                 if sought <= by_sort.keys():
                     break
-                if (tool.name, number) not in executor.sorts:
-                    executor.sorts[tool.name, number] = _sort_of(executor, session, call, before, touched)
-                sort = executor.sorts[tool.name, number]
+                open_sorts = {*sorts, *fallback} - by_sort.keys()
+                sort = _sort_of(executor, session, call, before, touched, open_sorts)
                 if sort is not None:
-                    by_sort.setdefault(sort, call)
+                    by_sort[sort] = call
     return by_sort
 
 
@@ -195,20 +197,22 @@ def _calls(executor: VariantExecutor, tool: Tool) -> Iterator[VariantCall]:
 
 
 def _sort_of(
-    executor: VariantExecutor, session: ContractSession, call: VariantCall, before: list[RowChange], touched: set[str]
+    executor: VariantExecutor,
+    session: ContractSession,
+    call: VariantCall,
+    before: list[RowChange],
+    touched: set[str],
+    wanted: Collection[WriteSort],
 ) -> WriteSort | None:
-    """The sort of a write, which is executed and rolled back; None if it fails or reaches the goal."""
+    """The sort of a write, which is executed and rolled back; None if it fails, reaches the goal, or is not wanted."""
     mark = session.mark()
     try:
         result = session.call(call.tool, call.arguments)
         if not result.ok or not any(result.changed):
             return None
-        after = session.diff()
-        if executor.reaches_goal(session.canonical()):
-            return None
-        if result.violations:
-            return "broken_rule"
-        return "undone" if any(_row(change) in touched for change in delta(before, after)) else "extra_write"
+        is_undoing = any(_row(change) in touched for change in delta(before, session.diff()))
+        sort: WriteSort = "broken_rule" if result.violations else "undone" if is_undoing else "extra_write"
+        return sort if sort in wanted and not executor.reaches_goal(session.canonical()) else None
     finally:
         session.forget(mark)
 

@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 
 from skillweave.schema.combination import Combination
+from synth.gates.golden import check_golden
+from synth.tasks.replay import Rejected, run_golden
 from tests.gates.clinic_tasks import (
     APPOINTMENTS,
     MOVE,
     OWN_APPOINTMENT,
     SLOT_4,
     SLOTS,
+    WORLD,
     a_combination,
     a_move,
     a_template,
@@ -78,6 +81,16 @@ def test_gate_1_a_golden_call_that_fails() -> None:
     )
     made = a_combination([APPOINTMENTS, SLOTS, move], rows=[OWN_APPOINTMENT, taken])
     assert reason(made) == "golden call fails"
+
+
+def test_gate_1_a_looked_up_result_that_is_not_what_the_world_gives() -> None:
+    with WORLD.sharing():
+        value = run_golden(WORLD, a_move()).results[-1].value
+        assert isinstance(value, dict)
+        check_golden(WORLD, a_move(), run_golden(WORLD, a_move()))
+        value["slot_id"] = "SLO-0001"
+        with pytest.raises(Rejected, match="golden replay differs"):
+            check_golden(WORLD, a_move(), run_golden(WORLD, a_move()))
 
 
 def test_gate_2_a_goal_that_is_reached_already() -> None:
