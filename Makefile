@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-long test-browser test-vllm check check-types check-rest format lock bench bench-compare clean
+.PHONY: run test test-long test-browser test-vllm test-runners check check-types check-rest format lock bench \
+  bench-compare clean
 
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
@@ -16,7 +17,7 @@ test: .venv/ready-dev
 	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not vllm and not browser" $(PARALLEL)
+	$(BIN)/python -m pytest -m "not vllm and not browser and not runners" $(PARALLEL)
 
 # A real Chromium, installed by apt-get where it is missing and that is allowed; else the tests skip and say why.
 test-browser: .venv/ready-dev
@@ -27,6 +28,10 @@ test-browser: .venv/ready-dev
 test-vllm: .venv/ready-dev
 	$(BIN)/python -m tests.vllm.environment
 	$(BIN)/python -m pytest -m vllm -rs tests/vllm
+
+# Dask and Ray in .venv-runners, an environment of its own; where they cannot be had, the tests skip and say why.
+test-runners: .venv/ready-dev
+	$(BIN)/python -m tests.runners.environment
 
 # mypy takes as long as all else, so the two run side by side.
 check: .venv/ready-dev
@@ -59,7 +64,7 @@ bench-compare: .venv/ready
 	$(BIN)/python -m bench compare
 
 clean:
-	rm -rf .venv .venv-vllm .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-vllm .venv-runners .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not ((3, 11) <= sys.version_info[:2] < (3, 15)))' || \

@@ -160,10 +160,7 @@ def show_comparison(
     for change in found:
         if change.verdict != "not measured":
             table.add_row(change.name, *_cells(change), style=STYLES.get(change.verdict, ""))
-    console = _console()
-    console.print(table)
-    for line in _differences(before, now):
-        console.print(line, style="yellow", markup=False)
+    _print(table, *(Text(line, style="yellow") for line in _differences(before, now)))
     worse, missing = ([c.name for c in found if c.verdict == verdict] for verdict in ("worse", "not measured"))
     if missing:
         print(f"{counted(len(missing), 'measurement')} of {baseline} not measured: {', '.join(missing)}")
@@ -202,14 +199,14 @@ def show_document(document: BenchDocument) -> None:
         seconds = _scaled(one.value.median, "s") if one.units else ""
         rate = f"{1 / one.units.median:,.0f}" if one.units and 0 < one.units.median < 0.1 else ""
         table.add_row(one.name, _shown(one), seconds, rate, _spread(one), one.counts)
-    _console().print(table)
+    _print(table)
     for name, why in document.left_out.items():
         print(f"left out: {name}: {why}")
 
 
-def _console() -> Console:
-    """A console that breaks no line of a table where standard output is no terminal."""
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
+def _print(*parts: Table | Text) -> None:
+    """Print parts; no line of a table is broken where standard output is no terminal."""
+    Console(highlight=False, width=None if sys.stdout.isatty() else 200).print(*parts, sep="\n")
 
 
 def _table(*columns: str) -> Table:

@@ -17,51 +17,40 @@ DAYS = 20
 """Number of days with appointments, from tomorrow."""
 AREAS = ["crowns", "fillings", "cleaning", "implants", "braces", "root canals"]
 
-_ENTITIES: list[dict[str, Any]] = [
-    {
-        "name": "Dentist",
-        "prefix": "DEN",
-        "attributes": [
-            {"name": "dentist_id", "type": "string"},
-            {"name": "full_name", "type": "string"},
-            {"name": "area", "type": "string", "enum": AREAS},
-            {"name": "takes_new_patients", "type": "boolean"},
-        ],
-    },
-    {
-        "name": "Treatment",
-        "prefix": "TRE",
-        "attributes": [
-            {"name": "treatment_id", "type": "string"},
-            {"name": "treatment_name", "type": "string", "unique": True},
-            {"name": "area", "type": "string", "enum": AREAS},
-            {"name": "price_cents", "type": "integer", "unit": "cents"},
-            {"name": "minutes", "type": "integer"},
-        ],
-    },
+
+def _table(name: str, prefix: str, **columns: str | dict[str, Any]) -> dict[str, Any]:
+    """An entity from its columns: each a type, or a type with more."""
+    typed = {column: {"type": given} if isinstance(given, str) else given for column, given in columns.items()}
+    attributes = [{"name": column, **given} for column, given in typed.items()]
+    return {"name": name, "prefix": prefix, "attributes": attributes}
+
+
+def _to(target: str) -> dict[str, Any]:
+    return {"type": "string", "references": target}
+
+
+_AREA = {"type": "string", "enum": AREAS}
+_PICKUP = {"type": "string", "enum": ["counter", "post"]}
+_ENTITIES = [
+    _table("Dentist", "DEN", dentist_id="string", full_name="string", area=_AREA, takes_new_patients="boolean"),
+    _table(
+        "Treatment",
+        "TRE",
+        treatment_id="string",
+        treatment_name={"type": "string", "unique": True},
+        area=_AREA,
+        price_cents={"type": "integer", "unit": "cents"},
+        minutes="integer",
+    ),
 ]
-_RELATIONSHIPS: list[dict[str, Any]] = [
-    {
-        "name": "Prescription",
-        "prefix": "PRE",
-        "attributes": [
-            {"name": "prescription_id", "type": "string"},
-            {"name": "patient_id", "type": "string", "references": "Patient.patient_id"},
-            {"name": "medicine", "type": "string"},
-            {"name": "refills_left", "type": "integer"},
-        ],
-    },
-    {
-        "name": "Refill",
-        "prefix": "REF",
-        "attributes": [
-            {"name": "refill_id", "type": "string"},
-            {"name": "prescription_id", "type": "string", "references": "Prescription.prescription_id"},
-            {"name": "pickup", "type": "string", "enum": ["counter", "post"]},
-            {"name": "asked_at", "type": "datetime"},
-        ],
-    },
+_PATIENT, _PRESCRIPTION = _to("Patient.patient_id"), _to("Prescription.prescription_id")
+_RELATIONSHIPS = [
+    _table(
+        "Prescription", "PRE", prescription_id="string", patient_id=_PATIENT, medicine="string", refills_left="integer"
+    ),
+    _table("Refill", "REF", refill_id="string", prescription_id=_PRESCRIPTION, pickup=_PICKUP, asked_at="datetime"),
 ]
+_REFERS = {"refers_to": "Prescription.prescription_id"}
 _TOOLS: list[dict[str, Any]] = [
     {
         "name": "list_treatments",
@@ -92,12 +81,7 @@ _TOOLS: list[dict[str, Any]] = [
         "description": "Ask for a refill of a prescription.",
         "kind": "write",
         "parameters": [
-            {
-                "name": "prescription_id",
-                "type": "string",
-                "refers_to": "Prescription.prescription_id",
-                "description": "The prescription.",
-            },
+            {"name": "prescription_id", "description": "The prescription.", "type": "string", **_REFERS},
             {"name": "pickup", "type": "string", "enum": ["counter", "post"], "description": "How it is handed out."},
         ],
         "guards": [
@@ -144,16 +128,9 @@ _TOOLS: list[dict[str, Any]] = [
 def practice_blueprint() -> Blueprint:
     """The contract: 13 tools, five of which read many rows."""
     clinic = blueprint_data()
-    return Blueprint.model_validate(
-        {
-            **clinic,
-            "server": SERVER,
-            "title": TITLE,
-            "entities": [*clinic["entities"], *_ENTITIES],
-            "relationships": [*clinic["relationships"], *_RELATIONSHIPS],
-            "tools": [*clinic["tools"], *_TOOLS],
-        }
-    )
+    added = {"entities": _ENTITIES, "relationships": _RELATIONSHIPS, "tools": _TOOLS}
+    own = {field: [*clinic[field], *more] for field, more in added.items()}
+    return Blueprint.model_validate({**clinic, **own, "server": SERVER, "title": TITLE})
 
 
 def practice(seed: int) -> World:

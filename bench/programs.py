@@ -37,18 +37,8 @@ def _repeated(commands: Mapping[str, Sequence[str]]) -> Iterator[Sample]:
         yield Sample(name, [], failed.complaint) if failed else Sample(name, [run.cpu for run in runs])
 
 
-class MemoryMonitor:
-    """The peak memory of a process and all its descendants; pages that they share are divided among them (PSS)."""
-
-    def __init__(self) -> None:
-        self.peak = 0
-
-    def look(self, process: int) -> None:
-        """Take a sample."""
-        self.peak = max(self.peak, sum(map(_held, family(process))))
-
-
 def _held(process: int) -> int:
+    """Bytes of memory of a process; pages that it shares are divided among those who do (PSS)."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -58,12 +48,12 @@ def _held(process: int) -> int:
 
 def _whole(name: str, command: Sequence[str]) -> tuple[Spent, list[Sample]]:
     """Run a program once. The samples are of its CPU time, time and memory, or one that says why it failed."""
-    memory = MemoryMonitor()
-    spent = spent_by(command, memory.look)
+    sizes: list[float] = []
+    spent = spent_by(command, lambda process: sizes.append(sum(map(_held, family(process)))))
     if spent.status:
         return spent, [Sample(f"{name}.cpu", [], spent.complaint)]
     samples = [Sample(f"{name}.cpu", [spent.cpu]), Sample(f"{name}.wall", [spent.wall])]
-    known = [float(memory.peak)] if memory.peak else []
+    known = [max(sizes)] if any(sizes) else []
     return spent, [*samples, Sample(f"{name}.memory", known, "this system does not tell")]
 
 

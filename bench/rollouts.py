@@ -84,14 +84,9 @@ def _user(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _completion(message: dict[str, Any]) -> dict[str, Any]:
     reason = "tool_calls" if message.get("tool_calls") else "stop"
-    return {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "bench",
-        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
-        "usage": {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050},
-    }
+    usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
+    choices = [{"index": 0, "message": message, "finish_reason": reason}]
+    return {"id": "1", "object": "chat.completion", "created": 0, "model": "bench", "choices": choices, "usage": usage}
 
 
 async def serve(latency: float) -> None:

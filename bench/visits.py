@@ -61,9 +61,8 @@ def write_dataset(world: World, tasks: list[Task], outputs: Path) -> None:
         (outputs / folder).mkdir(parents=True)
     blueprint = world.blueprint
     (outputs / "blueprints.json").write_text(json.dumps([blueprint.model_dump(mode="json")]), "utf-8")
-    (outputs / "queries" / f"{SERVER}.jsonl").write_text(
-        "".join(f"{task.model_dump_json()}\n" for task in tasks), "utf-8"
-    )
+    lines = "".join(f"{task.model_dump_json()}\n" for task in tasks)
+    (outputs / "queries" / f"{SERVER}.jsonl").write_text(lines, "utf-8")
     (outputs / TOOL_LIST).write_text(json.dumps(world.tools), "utf-8")
     (outputs / POLICY).write_text(policy_of(world), "utf-8")
     connection = database.load(world.content, blueprint)
@@ -104,10 +103,8 @@ def _lines(world: World, task: Task) -> Iterator[str]:
 
 def policy_of(world: World) -> str:
     """A policy of usual length: general words, and every rule under its tool."""
-    parts = [
-        f"# Working for {TITLE}\n",
-        *["Say what the tools tell you, ask where you do not know, be kind. " * 16] * 8,
-    ]
+    general = "Say what the tools tell you, ask where you do not know, be kind. " * 16
+    parts = [f"# Working for {TITLE}\n", *[general] * 8]
     for tool in world.blueprint.tools:
         parts.append(f"## {tool.name}\n\n{tool.description}")
         parts += [f"- [{guard.rule}] {guard.says}" for guard in tool.guards]

@@ -5,16 +5,17 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from docs import formats, models, proof
+from docs import formats, models
 from docs import pages as config
 from docs import pages as pipeline
+from docs import pages as proof
 
 PAGES: dict[str, Callable[[], str]] = {
     "config.md": config.config_page,
     "formats.md": formats.page,
     "models.md": models.page,
     "pipeline.md": pipeline.pipeline_page,
-    "proof.md": proof.page,
+    "proof.md": proof.proof_page,
 }
 
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import networkx as nx
@@ -15,6 +16,8 @@ from skillweave.config.sections import Config
 from synth.engine.artifact import Every
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.step import Params, PipelineStep
+from synth.gates import GATES
+from synth.gates.gate import Gate, TaskGate
 
 CONFIG_INTRO = """\
 # Configuration
@@ -210,3 +213,43 @@ def _listed(patterns: Any) -> str:
 
 def _words(step: PipelineStep[Any]) -> str:
     return step.name.partition("_")[2].replace("_", " ")
+
+
+PROOF = Path(__file__).with_name("proof.md")
+BEGIN, END = "<!-- gates: made by docs.generate -->", "<!-- end of gates -->"
+
+
+def proof_page() -> str:
+    """The page with the table between its markers made anew. Raises ValueError where a marker is missing."""
+    before, _, rest = PROOF.read_text("utf-8").partition(BEGIN)
+    _, found, after = rest.partition(END)
+    if not found:
+        raise ValueError(f"{PROOF.name} lacks the markers {BEGIN!r} and {END!r}")
+    return f"{before}{BEGIN}\n\n{_gates()}\n{END}{after}"
+
+
+def _gates() -> str:
+    rows = [(f"`{gate.name}`", gate.proves, gate.runs, _figures(gate), _reasons(gate)) for gate in GATES.values()]
+    repeated = ", ".join(f"`{gate.name}`" for gate in GATES.values() if isinstance(gate, TaskGate))
+    return "\n".join(
+        [
+            table(["gate", "it proves", "what is run", "figures in `gates`", "reasons of rejection"], rows).rstrip(),
+            *(
+                f"\nOf `{gate.name}`, the first task of a template that passes shows what is the same for all of them: "
+                f"{gate.of_template[0].lower()}{gate.of_template[1:]}"
+                for gate in GATES.values()
+                if gate.of_template
+            ),
+            f"\n`verify` repeats these from a task's own record: {repeated}. The others it repeats on the combination "
+            "that the task was made from.",
+            "",
+        ]
+    )
+
+
+def _figures(gate: Gate) -> str:
+    return "; ".join(f"`{name}`: {meaning}" for name, meaning in gate.figures.items())
+
+
+def _reasons(gate: Gate) -> str:
+    return ", ".join(gate.reasons)

@@ -220,7 +220,7 @@ def dask_cluster(execution: ExecutionConfig) -> Iterator[Cluster]:
         try:
             client = stack.enter_context(Client(address, set_as_default=False))
         except (OSError, ValueError) as error:
-            raise _no_answer("Dask", address, error) from error
+            raise _no_answer("Dask", execution.address, error) from error
 
         def send(function: Callable[[], Any]) -> tuple[Future[Any], Callable[[], None]]:
             future = client.get_executor(pure=False).submit(function)
@@ -235,13 +235,14 @@ def ray_cluster(execution: ExecutionConfig) -> Iterator[Cluster]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
-    with tempfile.TemporaryDirectory(prefix="skillweave-", ignore_cleanup_errors=True) as folder:
+    # Names of sockets are short, so the folder is not the command's own for temporary files.
+    with tempfile.TemporaryDirectory(prefix="skillweave-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         own = {"num_cpus": execution.workers, "object_store_memory": OBJECTS_BYTES, "_temp_dir": folder}
         quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
         try:
             ray.init(execution.address or "local", **(quiet if execution.address else {**quiet, **own}))
         except (OSError, ValueError, ray.exceptions.RayError) as error:
-            raise _no_answer("Ray", str(execution.address), error) from error
+            raise _no_answer("Ray", execution.address, error) from error
 
         call = ray.remote(max_retries=DEATHS)(_called)
 
@@ -260,8 +261,9 @@ def _called(function: Callable[[], R]) -> R:
     return function()
 
 
-def _no_answer(kind: str, address: str, error: Exception) -> ConfigError:
-    return ConfigError(f"no {kind} cluster answers at execution.address {address!r}: {str(error)[:200]}")
+def _no_answer(kind: str, address: str | None, error: Exception) -> ConfigError:
+    what = f"no {kind} cluster answers at execution.address {address!r}" if address else f"{kind} does not start here"
+    return ConfigError(f"{what}: {' '.join(str(error).split())[:200]}")
 
 
 class ProcessPool:

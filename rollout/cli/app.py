@@ -53,8 +53,7 @@ def run(
     ] = None,
 ) -> None:
     """Hold a conversation for every task. A finished conversation is not repeated."""
-    from rollout.cli.options import RolloutOptions
-    from rollout.cli.run import run_rollouts
+    from rollout.cli.run import RolloutOptions, run_rollouts
 
     options = RolloutOptions(
         config=config,
@@ -96,7 +95,7 @@ def ladder(
 ) -> None:
     """Check the order of the scripted agents: one that knows more must pass more. Exit status 1: the order is wrong."""
     from rollout.cli.ladder import run_ladder
-    from rollout.cli.options import RolloutOptions
+    from rollout.cli.run import RolloutOptions
 
     options = RolloutOptions(
         config=config,

@@ -16,7 +16,7 @@ from evaluator.replay.trial import read_trajectory
 from evaluator.report.results import LADDER, write_ladder
 from evaluator.report.terminal import show_ladder
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
-from rollout.cli.options import RolloutOptions
+from rollout.cli.run import RolloutOptions
 from rollout.dispatcher import AgentRunner, BatchDispatcher, Width
 from rollout.offline.agents import offline_agent
 from rollout.offline.user import offline_user

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 EVERY_S = 10.0
 """Seconds between two plain lines."""
@@ -193,6 +194,13 @@ def tell_progress(done: int, of: int, what: str) -> None:
     if notes is not None and now >= _next_note:
         _next_note = now + NOTE_EVERY_S
         _write_note(WorkNote(notes[1], what, done, of))
+
+
+def told(items: Sequence[T], what: str) -> Iterator[T]:
+    """The items, with a word on how many are done before each; `what` says what they are."""
+    for number, item in enumerate(items):
+        tell_progress(number, len(items), what)
+        yield item
 
 
 def _write_note(note: WorkNote) -> None:

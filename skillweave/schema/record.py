@@ -48,10 +48,13 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
     _in_order: ClassVar[tuple[str, ...] | None] = None
     """The fields, in order; None for a record that takes others too."""
+    _all_set: ClassVar[set[str]] = set()
+    """The fields. Pydantic copies it with a record before it adds to it."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         cls._in_order = None if cls.model_config.get("extra") == "allow" else tuple(cls.model_fields)
+        cls._all_set = {*cls.model_fields}
 
     if not TYPE_CHECKING:  # mypy's plugin gives each record a signature of its own.
 
@@ -62,7 +65,7 @@ class Record(BaseModel):
                 return super().model_construct(_fields_set, **values)
             record = cls.__new__(cls)
             _put(record, "__dict__", values)
-            _put(record, "__pydantic_fields_set__", {*values})
+            _put(record, "__pydantic_fields_set__", cls._all_set)
             _put(record, "__pydantic_extra__", None)
             _put(record, "__pydantic_private__", None)
             return record

@@ -34,7 +34,7 @@ class IdCounter(NamedTuple):
         """Mint one id for each prefix, in order. Returns the ids and the counter after them."""
         if not prefixes:
             return [], self
-        minted = [f"{prefix}-{self.last + rank:0{self.digits}d}" for rank, prefix in enumerate(prefixes, start=1)]
+        minted = [f"{prefix}-{str(self.last + rank).zfill(self.digits)}" for rank, prefix in enumerate(prefixes, 1)]
         return minted, IdCounter(self.last + len(prefixes), self.digits)
 
     def behind(self, keys: Iterable[object]) -> "IdCounter":

@@ -80,9 +80,11 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
             changed=outcome.changed,
         )
         change = Change(compiled.effects, bindings) if compiled.effects else None
-        return CallExecution(result, CallContext(caller, context.now, counter)), change
+        after = CallContext(caller, context.now, counter) if minted or caller != context.caller else context
+        return CallExecution(result, after), change
 
-    return state.step(call_key(call.tool, call.arguments, context), carry_out, writes=bool(compiled.effects))
+    key = call_key(call.tool, call.arguments, context) if state.is_shared else None
+    return state.step(key, carry_out, writes=bool(compiled.effects))
 
 
 def call_key(tool: str, arguments: Mapping[str, Json], context: CallContext) -> Hashable:
@@ -102,6 +104,12 @@ def failed(call: Call, error: ToolError, verdicts: Sequence[RuleVerdict] = ()) -
     return CallResult.model_construct(
         call=call, ok=False, value=None, error=error, verdicts=list(verdicts), minted=[], changed=[]
     )
+
+
+def noted(call: Call, status: str) -> CallResult:
+    """The result of a call that the session answers itself."""
+    value: Json = {"status": status}
+    return CallResult.model_construct(call=call, ok=True, value=value, error=None, verdicts=[], minted=[], changed=[])
 
 
 def _attempt(

@@ -18,7 +18,7 @@ from skillweave.schema.contract import Guard, RuleVerdict, Tool, ToolError
 from skillweave.schema.record import Json, Value
 from skillweave.world.arguments import BoundValue
 from skillweave.world.canonical import minted_by, prefix_of
-from skillweave.world.database import updated_through_views, with_booleans
+from skillweave.world.database import updated_through_views
 from skillweave.world.forbidden_sql import SqlForm, refused_in, texts_of
 from skillweave.world.lineage import ColumnLineage
 
@@ -136,7 +136,7 @@ def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bindin
         DefectError: The contract is defective in this call.
     """
     try:
-        outcome = _guarded(connection, compiled, bindings)
+        outcome = _guarded(connection, compiled, bindings) if compiled.guards else CallOutcome()
         if outcome.error is None:
             outcome.changed = _apply(connection, compiled, bindings)
             outcome.value = _result(connection, compiled, bindings)
@@ -233,20 +233,30 @@ def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bi
         raise DefectError(f"the result has more than {MAX_ROWS} rows")
     if not _SOUND.issuperset(map(type, chain.from_iterable(rows))):
         _refuse_unsound(cursor, rows)
-    found: list[Json] = named_rows(
-        cursor, [with_booleans(row, compiled.booleans) for row in rows] if compiled.booleans else rows
-    )
+    found = named_rows(cursor, rows)
+    for position in compiled.booleans:
+        _make_boolean(found, [column[0] for column in cursor.description], position)
     if compiled.gives_many:
         return found
     if len(found) != 1:
         raise DefectError(f"{len(found)} rows where one was promised")
-    return found[0]
+    row: Json = found[0]
+    return row
 
 
 def named_rows(cursor: sqlite3.Cursor, rows: Iterable[tuple[Value, ...]]) -> list[Any]:
     """The rows of a cursor as dicts by the names of its columns."""
     names = [column[0] for column in cursor.description]
     return [*map(dict, map(zip, repeat(names), rows))]
+
+
+def _make_boolean(rows: Iterable[dict[str, Any]], names: Sequence[str], position: int) -> None:
+    """Turn 0 and 1 in a column into false and true; NULL stays. Of columns with one name, rows hold the last."""
+    name = names[position]
+    if name not in names[position + 1 :]:
+        for row in rows:
+            if row[name] is not None:
+                row[name] = bool(row[name])
 
 
 def _refuse_unsound(cursor: sqlite3.Cursor, rows: Sequence[tuple[Value, ...]]) -> None:

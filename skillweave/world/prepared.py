@@ -6,7 +6,6 @@ transaction: prepared statements stay warm, and it goes from state to state by s
 
 import math
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -19,7 +18,7 @@ from skillweave.schema.entity import ColumnComparison, Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.canonical import IdCounter, counter_of
-from skillweave.world.database import create_views
+from skillweave.world.database import create_indices, create_views
 from skillweave.world.diff import RowReader, log_touched, reader_of, snapshot
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.sql import authorize
@@ -98,6 +97,13 @@ class PreparedWorld:
     def people(self) -> Entity:
         """The entity whose rows are the people who can call."""
         return self.blueprint.core
+
+    @cached_property
+    def person_keys(self) -> frozenset[str]:
+        """The people's keys in the original database."""
+        query = f"SELECT {self.people.key} FROM {self.people.table}"
+        with self.pool.lent() as copy:
+            return frozenset(str(key) for (key,) in copy.connection.execute(query))
 
     def role(self, tool: str) -> DomainRole:
         """The role of people in the domain of a tool. Raises KeyError if there is no such tool."""
@@ -206,6 +212,7 @@ class DatabaseCopy(StateFollower):
         self.connection.deserialize(content)
         log_touched(self.connection, blueprint)
         create_views(self.connection, blueprint)
+        create_indices(self.connection, blueprint)
         for limit, value in LIMITS.items():
             self.connection.setlimit(limit, value)
         self._meter = meter
@@ -234,18 +241,18 @@ class DatabasePool:
         self._content = content
         self._blueprint = blueprint
         self._idle: list[DatabaseCopy] = []
-        self._lock = threading.Lock()
+        """A list's own operations are safe between threads."""
 
     def lend(self) -> DatabaseCopy:
         """A copy of the database in any state. The borrower gives it back with `take_back`."""
-        with self._lock:
-            copy = self._idle.pop() if self._idle else None
-        return copy or DatabaseCopy(self._content, self._blueprint, self.meter)
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return DatabaseCopy(self._content, self._blueprint, self.meter)
 
     def take_back(self, copy: DatabaseCopy) -> None:
         """Take a copy back, with the changes that its borrower made."""
-        with self._lock:
-            self._idle.append(copy)
+        self._idle.append(copy)
 
     @contextmanager
     def lent(self) -> Iterator[DatabaseCopy]:
@@ -259,7 +266,5 @@ class DatabasePool:
 
     def close(self) -> None:
         """Close the copies that nobody has borrowed."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for copy in idle:
-            copy.connection.close()
+        while self._idle:
+            self._idle.pop().connection.close()

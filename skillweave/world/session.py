@@ -14,7 +14,7 @@ from skillweave.schema.record import Json, Row
 from skillweave.world.arguments import ArgumentError, BoundValue, bind, by_name, is_clock
 from skillweave.world.canonical import IdCounter, canonical
 from skillweave.world.database import digest
-from skillweave.world.execution import CallContext, CallExecution, call_key, execute_call, failed
+from skillweave.world.execution import CallContext, CallExecution, call_key, execute_call, failed, noted
 from skillweave.world.interpreter import CompiledTool
 from skillweave.world.noise import ToolNoise
 from skillweave.world.prepared import PreparedWorld
@@ -139,9 +139,9 @@ class ContractSession:
     def _fault_at_start(self) -> str | None:
         if not is_clock(self.now):
             return f"the session's clock {self.now!r} is not a time of the form YYYY-MM-DD HH:MM:SS; give it as that"
-        people = self.world.people
-        if self.caller is not None and not self._state.has(people.table, str(self.caller)):
-            return f"the caller {self.caller!r} is no {people.key} in the data; give one that is, or None to sign in"
+        if self.caller is not None and not self._state.began_with(str(self.caller)):
+            key = self.world.people.key
+            return f"the caller {self.caller!r} is no {key} in the data; give one that is, or None to sign in"
         return None
 
     def __enter__(self) -> Self:
@@ -263,7 +263,7 @@ class ContractSession:
             tool: The name of a tool of the world or of the session.
             arguments: Values by parameter.
         """
-        known = self._known_result(tool, arguments)
+        known = self._known_result(tool, arguments) if self._state.is_shared else None
         if known is not None:
             self.results.append(known)
             return known
@@ -278,7 +278,7 @@ class ContractSession:
 
     def _known_result(self, tool: str, arguments: Mapping[str, Json]) -> CallResult | None:
         """The result of a call that another session has made in this state; None if it is to be found out."""
-        if not self._state.is_shared or self._noise is not None or self.transfer is not None:
+        if self._noise is not None or self.transfer is not None:
             return None
         if type(tool) is not str or tool in self._hidden or not isinstance(arguments, Mapping):
             return None
@@ -292,34 +292,36 @@ class ContractSession:
     def _answer(self, call: Call) -> CallResult:
         if self.transfer is not None:
             return failed(call, _ENDED)
+        is_offered = call.tool not in self._hidden
         own = self.world.session_tools.get(call.tool)
-        if own is not None and call.tool not in self._hidden:
+        if own is not None and is_offered:
             bind(own, call.arguments)
             return self._note(call)
-        if call.tool in self._hidden or not self.world.has_tool(call.tool):
+        if not is_offered or not self.world.has_tool(call.tool):
             offered = ", ".join(name_of(tool) for tool in self.tools)
             return failed(
                 call, ToolError(code="unknown_tool", message=f"There is no tool {call.tool!r}; there are {offered}.")
             )
         compiled = self.world.compiled(call.tool)
-        if compiled.tool.kind == "auth":
-            return self._execute(call, compiled)
-        if self.caller is None:
+        is_sign_in = compiled.tool.kind == "auth"
+        if self.caller is None and not is_sign_in:
             return failed(call, _NOT_AUTHENTICATED)
-        return self._with_noise(call, compiled)
+        if self._noise is None or is_sign_in:
+            return self._execute(call, compiled)
+        return self._with_noise(call, compiled, self._noise)
 
     def _note(self, call: Call) -> CallResult:
         """Record that the agent declines a request or hands the conversation over."""
         if call.tool == DECLINE:
             self.declined.append(str(call.arguments["rule"]))
-            return CallResult(call=call, ok=True, value={"status": "recorded"})
+            return noted(call, "recorded")
         assert call.tool == TRANSFER
         self.transfer = call.arguments
-        return CallResult(call=call, ok=True, value={"status": "transferred"})
+        return noted(call, "transferred")
 
-    def _with_noise(self, call: Call, compiled: CompiledTool) -> CallResult:
+    def _with_noise(self, call: Call, compiled: CompiledTool, noise: ToolNoise) -> CallResult:
         """Execute a call, with its planted fault if it has one."""
-        fault = self._noise.fault_for(call, self.results) if self._noise is not None else None
+        fault = noise.fault_for(call, self.results)
         if fault is None:
             return self._execute(call, compiled)
         if fault.error is not None:
@@ -332,7 +334,7 @@ class ContractSession:
     def _after(self, executed: CallExecution) -> CallResult:
         """Take over what a call has changed in the session."""
         self.caller, self._counter = executed.context.caller, executed.context.counter
-        self.minted.extend(executed.result.minted)
+        self.minted += executed.result.minted
         if executed.defect is not None:
             self.defects.append(executed.defect)
         return executed.result

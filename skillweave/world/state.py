@@ -14,7 +14,7 @@ from skillweave.schema.record import Row
 from skillweave.world import database, diff
 from skillweave.world.arguments import BoundValue
 from skillweave.world.canonical import IdCounter, counter_of
-from skillweave.world.interpreter import changed_by
+from skillweave.world.interpreter import changed_by, named_rows
 from skillweave.world.prepared import DatabaseCopy, PreparedWorld
 from skillweave.world.states import Change, StateNode, StateTree, question_key
 
@@ -41,15 +41,12 @@ class State:
         self._copy: DatabaseCopy | None = None
         self._is_closed = False
         self._states = states
+        self.is_shared = states is not None
+        """Whether other sessions get to know what is found out here."""
         self._node = states.root if states else StateNode()
         self._marks: list[StateNode] = []
         if patch:
             self._apply_patch(patch)
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether other sessions get to know what is found out here."""
-        return self._states is not None
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -59,11 +56,12 @@ class State:
     def _follow(self) -> DatabaseCopy:
         if self._is_closed:
             raise WorldError(f"this session of {self.world.blueprint.server!r} is closed; open another")
-        if self._copy is None:
-            self._copy = self.world.pool.lend()
-        self._copy.go_to(self._node)
-        self._copy.steps = 0
-        return self._copy
+        copy = self._copy
+        if copy is None:
+            copy = self._copy = self.world.pool.lend()
+        copy.go_to(self._node)
+        copy.steps = 0
+        return copy
 
     def close(self) -> None:
         """Give the copy back."""
@@ -92,6 +90,8 @@ class State:
     def counter(self) -> IdCounter:
         """The id counter past every key in these rows."""
         counter, patched = self.world.counter, self._node.patched
+        if not patched:
+            return counter
         if any(row is None and counter.is_held_by(key) for (_, key), row in patched.items()):
             return counter_of(self.connection, self.world.blueprint)
         return counter.behind(key for (_, key), row in patched.items() if row is not None)
@@ -108,7 +108,7 @@ class State:
         """Carry out a unit of work.
 
         Args:
-            key: The same for the same work, by which `known_step` finds it.
+            key: The same for the same work, by which `known_step` finds it; not looked at where nothing is shared.
             work: Gives an answer, and the change that it has made; None: it is to leave no trace.
             writes: Whether it may change rows.
         """
@@ -149,8 +149,7 @@ class State:
         if cursor.description is None or connection.total_changes > before:
             connection.execute("ROLLBACK")
             raise WorldError(f"a session's query must be a SELECT, not {sql!r}")
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return named_rows(cursor, cursor.fetchall())
 
     def execute(self, sql: str, bindings: Mapping[str, BoundValue]) -> int:
         """Run a statement that writes, and count the changed rows. An sqlite3.Error leaves the rows unchanged."""
@@ -183,12 +182,11 @@ class State:
         entity = self.world.entity(table)
         return [*self.recall(("rows", table), lambda: database.rows(self.connection, entity), _cells)]
 
-    def has(self, table: str, key: str) -> bool:
-        """Whether a table has a row with that key. Raises KeyError if there is no such table."""
-        reader = self.world.reader(table)
-        return self.recall(
-            ("has", table, key), lambda: diff.read_row(self.connection, reader, key) is not None, _one_cell
-        )
+    def began_with(self, person: str) -> bool:
+        """Whether a person with that key was in the rows at the start."""
+        place = self.world.people.table, person
+        patched = self._node.patched
+        return patched[place] is not None if place in patched else person in self.world.person_keys
 
     def account(self, column: str, person: str) -> str | None:
         """A person's key in a domain.

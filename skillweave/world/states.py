@@ -119,6 +119,8 @@ class StateFollower:
         if not self.connection.in_transaction:
             self._restart()
         path, ahead = self._path, []
+        if node.depth == len(path) and (not path or path[-1] is node):
+            return
         while node.depth > len(path) or (node.depth and path[node.depth - 1] is not node):
             ahead.append(node)
             node = node.parent  # type: ignore[assignment]  # only the root has none, and its depth is 0

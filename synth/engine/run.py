@@ -5,6 +5,7 @@ once, on the same outputs folder.
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 from skillweave.base.code import CodeIndex
-from skillweave.base.errors import ArtifactError
+from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import ItemRecord, Manifest
 from skillweave.base.progress import with_notes
 from skillweave.base.store import CACHE, TEMPORARY, Store, process_name
@@ -28,14 +29,14 @@ from skillweave.sandbox.strength import require
 from skillweave.workers import Command, ProcessPool, require_runner, this_command
 from synth.engine.authors import Authors
 from synth.engine.context import Context, RunSetting
-from synth.engine.executor import ItemExecutor
+from synth.engine.executor import ItemExecutor, ItemResults
 from synth.engine.pipeline import load_pipeline, step_params, visible_to
-from synth.engine.results import ItemResults
 from synth.engine.staleness import StalenessCheck
 from synth.engine.step import PipelineStep
 
 R = TypeVar("R")
 
+LOCAL_HOSTS = ("127.0.0.1", "localhost")
 OFFLINE_AUTHOR = "synth.offline.author:OfflineAuthor"
 
 
@@ -167,6 +168,7 @@ class PipelineRun:
                 configuration asks for.
         """
         require_runner(self.spec.config.execution)
+        _require_sharing(self.spec.config)
         for step in steps:
             for question in step.questions:
                 self.authors.line(step.name, question.role)
@@ -205,6 +207,23 @@ class PipelineRun:
         with self._log_lock, suppress(ArtifactError):
             # A log that cannot be written costs no item: the record holds the result.
             self.store.append(f"logs/{step}.log", f"{key}: {message}\n".encode("utf-8", "backslashreplace"))
+
+
+def _require_sharing(config: Config) -> None:
+    """Raise ConfigError for what the machines of a cluster elsewhere cannot share."""
+    address = config.execution.address
+    if address is None:
+        return
+    if config.llm.budget_usd is not None:
+        raise ConfigError(
+            "llm.budget_usd: what items spend is kept in an account that machines cannot share; with execution.address "
+            "limit what is spent at the provider, and set llm.budget_usd: null"
+        )
+    if not any(host in address for host in LOCAL_HOSTS) and not os.environ.get("PREFECT_API_URL"):
+        raise ConfigError(
+            f"the workers at execution.address {address!r} cannot reach the Prefect server that a run starts for its "
+            "own machine; start one that they reach, and set PREFECT_API_URL"
+        )
 
 
 @cache

@@ -10,6 +10,7 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
+from skillweave.base.progress import told
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import Mediation, PolicyConflict
 from skillweave.world.world import World
@@ -52,7 +53,7 @@ def settle_bridges(inputs: MediationInputs, rules: Sequence[BridgeRule]) -> Sett
     dropped = {name: "; ".join(faults) for name, faults in bridge_faults(rules, inputs.fused).items()}
     sound = [rule for rule in rules if rule.rule not in dropped]
     alone: dict[str, BridgeWitnesses] = {}
-    for rule in sound:
+    for rule in told(sound, "bridge rules proven alone"):
         fault, witnesses = _proof_alone(inputs, rule)
         if fault:
             dropped[rule.rule] = fault
@@ -89,7 +90,7 @@ def _proofs_together(
     witnesses: dict[str, BridgeWitnesses] = {}
     bridges = BridgedWorld(inputs.fused, inputs.content, rules, inputs.now, inputs.seed)
     try:
-        for rule in rules:
+        for rule in told(rules, "bridge rules proven together"):
             before = alone[rule.rule]
             witnesses[rule.rule] = before if bridges.confirms(rule.rule, before) else bridges.witnesses(rule.rule)
             fault = _missing_proof(witnesses[rule.rule])
@@ -201,7 +202,7 @@ def calls_forbidden(inputs: MediationInputs, bridges: Sequence[BridgeRule]) -> d
     world = World(inputs.fused.with_bridges(bridges), inputs.content, now=inputs.now)
     guarded = sorted({rule.tool for rule in bridges})
     persons = Random(f"{inputs.seed}/changed").sample(world.callers, min(MOST_PERSONS, len(world.callers)))
-    for person in sorted(persons):
+    for person in told(sorted(persons), "persons tried"):
         with world.session(caller=person) as session:
             for name in guarded:
                 search = ArgumentSearch(

@@ -12,6 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.base.errors import WorldError
+from skillweave.base.progress import told
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedMember
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import CallResult, Cells, RowChange, Tool
@@ -256,7 +257,7 @@ def replay_goldens(
     changed: dict[str, list[str]] = {}
     for home in homes:
         single = World(home.blueprint, home.database, now=now)
-        for combination in home.combinations:
+        for combination in told(home.combinations, "golden calls replayed"):
             caller = combination.caller if combination.login == "session" else None
             replay = replay_in_both(single, plain, combination.golden, caller=caller, now=combination.now)
             if replay.differences:

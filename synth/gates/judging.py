@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from skillweave.base.progress import told
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, TaskTemplate, ValidatedTask
 from skillweave.schema.record import Json
@@ -150,7 +151,7 @@ def judge_combinations(
     kept: dict[str, set[str]] = {}
     numbers: Counter[str] = Counter()
     with world.sharing():
-        for combination in combinations:
+        for combination in told(combinations, "combinations judged"):
             if most and len(judgement.validated) == most:
                 break
             template = combination.template

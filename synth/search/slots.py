@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import sqlglot
 from sqlglot import TokenType, exp
@@ -25,8 +26,7 @@ class Slot:
     """Numbers that it is compared with."""
 
 
-@dataclass(frozen=True)
-class GuardCondition:
+class GuardCondition(NamedTuple):
     """A condition on arguments, in SQL."""
 
     rule: str

@@ -114,6 +114,7 @@ class CandidateRunner:
         """Number of candidates run so far."""
         self._connection = database.load(world.content, world.blueprint)
         self._original = database.load(world.content, world.blueprint)
+        self._people = world.people.table
         self._queried: dict[str, list[tuple[Value, ...]]] = {}
         self._accounts: dict[str | None, dict[str, str | None]] = {}
         self._base: tuple[RowEdit, ...] | None = None
@@ -210,11 +211,16 @@ class CandidateRunner:
 
     def _make_base(self, edits: tuple[RowEdit, ...]) -> None:
         """Make these edits before the savepoint, because consecutive candidates mostly share all but the last."""
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+        made = self._base or ()
+        if self._base is not None and edits[: len(made)] == made:
+            self._connection.execute("RELEASE candidate")
+        else:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._connection.execute("BEGIN")
+            made = ()
         self._base = None
-        self._connection.execute("BEGIN")
-        for edit in edits:
+        for edit in edits[len(made) :]:
             self._apply(edit)
         self._connection.execute("SAVEPOINT candidate")
         self._changes = self._connection.total_changes
@@ -244,7 +250,7 @@ class CandidateRunner:
     def _session_bindings(self, candidate: CandidateCall) -> dict[str, Value] | None:
         """The bindings of the session; None if the tool's domain does not know the caller."""
         role = self.world.role(candidate.tool.name)
-        if any(edit.table == self.world.people.table for edit in candidate.edits):
+        if [edit for edit in candidate.edits if edit.table == self._people]:
             caller = self._account(self._connection, role, candidate.caller)
         else:
             caller = self.accounts_of(candidate.caller)[role.own.name]
@@ -263,8 +269,7 @@ class CandidateRunner:
 
     def _outcome(self, candidate: CandidateCall, bindings: Mapping[str, Value]) -> CandidateOutcome:
         guards, guard_query, agent_guards, agent_query = self._guard_queries(candidate.tool)
-        verdicts = self._connection.execute(guard_query, bindings).fetchone() if guards else ()
-        first_broken = verdicts.index(0) if 0 in verdicts else len(guards)
+        first_broken: int = self._connection.execute(guard_query, bindings).fetchone()[0] if guards else 0
         if first_broken < len(guards):
             return CandidateOutcome(first_broken, (), (), ())
         agent_verdicts = self._connection.execute(agent_query, bindings).fetchone() if agent_guards else ()
@@ -281,11 +286,11 @@ class CandidateRunner:
         return CandidateOutcome(first_broken, tuple(map(bool, agent_verdicts)), tuple(row_counts), numbers)
 
     def _guard_queries(self, tool: Tool) -> tuple[list[Guard], str, list[Guard], str]:
-        """The tool's guards and the agent's, each with the query that evaluates them."""
+        """The tool's guards with the query for the first broken one, and the agent's with that for all verdicts."""
         if tool.name not in self._guards:
             own = [guard for guard in tool.guards if guard.enforced_by == "tool"]
             agent = [guard for guard in tool.guards if guard.enforced_by == "agent"]
-            self._guards[tool.name] = (own, _verdict_query(own), agent, _verdict_query(agent))
+            self._guards[tool.name] = (own, _first_broken_query(own), agent, _verdict_query(agent))
         return self._guards[tool.name]
 
     def _collect_related(
@@ -349,6 +354,12 @@ class CandidateRunner:
 
 def _placeholders(values: set[str]) -> str:
     return ", ".join("?" * len(values))
+
+
+def _first_broken_query(guards: list[Guard]) -> str:
+    """The position of the first guard that does not hold, or their number. SQLite tries none behind it."""
+    cases = [f"WHEN (\n{guard.holds}\n) IS NOT TRUE THEN {place}" for place, guard in enumerate(guards)]
+    return f"SELECT CASE {' '.join(cases)} ELSE {len(guards)} END"
 
 
 def _verdict_query(guards: list[Guard]) -> str:

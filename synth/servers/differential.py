@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from skillweave.base.progress import told
 from skillweave.sandbox.folder import SandboxLimits
 from skillweave.sandbox.run import SandboxOutcome, run
 from skillweave.schema.contract import Call, RowChange
@@ -72,7 +73,8 @@ class _FailedCase:
 
 def run_contract(world: World, cases: Sequence[ServerCase]) -> ExpectedAnswers:
     """Run cases on the contract, without cases whose row changes are not possible."""
-    pairs = [(case, observed) for case in cases if (observed := observe(world, case)) is not None]
+    tried = ((case, observe(world, case)) for case in told(cases, "cases on the contract"))
+    pairs = [(case, observed) for case, observed in tried if observed is not None]
     tools: list[Json] = [_definition(tool) for tool in world.tools]
     possible, answers = tuple(case for case, _ in pairs), tuple(observed for _, observed in pairs)
     return ExpectedAnswers(world.blueprint.server, world.now, world.content, tools, possible, answers)

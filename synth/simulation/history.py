@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 from random import Random
 from typing import NamedTuple
 
+from skillweave.base.progress import tell_progress
 from skillweave.schema.contract import CallResult, Event
 from skillweave.schema.record import Json, Row
 from skillweave.world.session import ContractSession
@@ -137,6 +138,7 @@ class Simulation:
             self._check(session, "the reference rows")
             while self._occasions:
                 occasion = heappop(self._occasions)
+                tell_progress(self.plan.days - (self._end - occasion.moment).days, self.plan.days, "days of history")
                 session.now = occasion.moment.strftime(DATETIME_FORMAT)
                 if occasion.is_visit:
                     self._visit(session, occasion)

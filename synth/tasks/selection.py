@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from skillweave.base.progress import told
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, TaskTemplate
 from skillweave.schema.contract import RowChange
@@ -58,7 +59,8 @@ def choose_instances(inputs: SelectionInput, misfit: Misfit) -> Selection:
     """
     world = World(inputs.blueprint, inputs.database, now=inputs.now)
     with world.sharing():
-        tried = {template.id: _combinations(world, template, inputs, misfit) for template in inputs.templates}
+        templates = told(inputs.templates, "templates")
+        tried = {template.id: _combinations(world, template, inputs, misfit) for template in templates}
     able = {name: [one for one in found if isinstance(one, Combination)] for name, found in tried.items()}
     demands = [
         SplitDemand(inputs.splits[name], frozenset(one.caller for one in combinations), inputs.most[name])
@@ -109,7 +111,7 @@ def _candidates(world: World, inputs: SelectionInput) -> Selection:
     demands = [SplitDemand(inputs.splits[one.template.id], one.able_callers(), one.count) for one in finders]
     split_of = allot_persons(world.callers, demands)
     selection = Selection([], [])
-    for finder in finders:
+    for finder in told(finders, "templates"):
         name = finder.template.id
         callers = [caller for caller in world.callers if split_of[caller] == inputs.splits[name]]
         found = list(finder.candidates(callers))

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rollout.cli.options import RolloutOptions
-from rollout.cli.run import MOST, show_report
+from rollout.cli.run import MOST, RolloutOptions, show_report
 from rollout.folder import FolderState, RunFigures
 from rollout.trajectory import RolloutSettings
 from skillweave.base.errors import BudgetError

@@ -18,6 +18,14 @@ async def summary(ctx: Context[Params], keys: list[str]) -> None:
     ctx.write(SUMMARY, "", "".join(f"{key}: {len(ctx.read(NOTES, key))}\n" for key in keys))
 
 
+def die_once(key: str) -> None:
+    """End the process, once, for the key that the environment names."""
+    dead = Path(os.environ.get("TOY_DEAD", "/nowhere/there"))
+    if dead.parent.is_dir() and key == "beta" and not dead.exists():
+        dead.touch()
+        os._exit(1)
+
+
 @step(
     each=LENGTHS,
     reads=[WORDS, LENGTHS],
@@ -32,6 +40,7 @@ async def notes(ctx: Context[Params], key: str) -> None:
         raise RuntimeError("this word breaks things")
     if "TOY_HELD" in os.environ and Path(os.environ["TOY_LOG"]).exists():
         await asyncio.Event().wait()
+    die_once(key)
     word = ctx.read(WORDS)
     answer = await ctx.ask(NOTE, word=word)
     if ctx.sent_back:
