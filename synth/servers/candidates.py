@@ -119,8 +119,6 @@ class CandidateRunner:
         self._accounts: dict[str | None, dict[str, str | None]] = {}
         self._base: tuple[RowEdit, ...] | None = None
         """Edits before the savepoint; None if there is no savepoint."""
-        self._changes = 0
-        """Changed rows of the connection when it was last as it is at the savepoint."""
         self._guards: dict[str, tuple[list[Guard], str, list[Guard], str]] = {}
         self._bound: tuple[CandidateCall | None, dict[str, BoundValue]] = (None, {})
         """The last candidate whose arguments were bound, and these."""
@@ -205,9 +203,8 @@ class CandidateRunner:
                 self._apply(edit)
             yield
         finally:
-            if self._connection.total_changes != self._changes:
-                self._connection.execute("ROLLBACK TO candidate")
-                self._changes = self._connection.total_changes
+            # Always: the count of changes does not tell of each one.
+            self._connection.execute("ROLLBACK TO candidate")
 
     def _make_base(self, edits: tuple[RowEdit, ...]) -> None:
         """Make these edits before the savepoint, because consecutive candidates mostly share all but the last."""
@@ -223,7 +220,6 @@ class CandidateRunner:
         for edit in edits[len(made) :]:
             self._apply(edit)
         self._connection.execute("SAVEPOINT candidate")
-        self._changes = self._connection.total_changes
         self._base = edits
 
     def _apply(self, edit: RowEdit) -> None:
