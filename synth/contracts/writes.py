@@ -1,8 +1,6 @@
 """What the tools of a world write and read, found in their SQL as SQLite prepares it, whatever the arguments are.
 
-Each answer is an upper bound: a tool never writes a table or column that is not listed here.
-
-How tools depend on one another by their SQL: what a statement reads and writes, and the edges that follow.
+Each answer is an upper bound: a tool never writes a table or column that is not listed here. Tools are joined by that.
 """
 
 from collections import Counter

@@ -256,8 +256,6 @@ def _digests(outputs: list[ItemOutput]) -> dict[str, str]:
 def is_unchanged(store: Store, output: ItemOutput) -> bool:
     """Whether a file is as it was written: by its size and time of change, else by its digest."""
     try:
-        if not store.exists(output.path):
-            return False
         if store.stamp(output.path) == Stamp(output.size, output.mtime_ns):
             return True
         return digest_file(store.file(output.path)) == output.digest

@@ -5,6 +5,7 @@ import pkgutil
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from skillweave.base.errors import ConfigError
@@ -58,6 +59,15 @@ class Pipeline:
 
     def waits(self, step: PipelineStep[Any]) -> list[Wait]:
         """What the items of a step wait for, in the order of the pipeline."""
+        if step.name not in self._waits:
+            self._waits[step.name] = self._found_waits(step)
+        return self._waits[step.name]
+
+    @cached_property
+    def _waits(self) -> dict[str, list[Wait]]:
+        return {}
+
+    def _found_waits(self, step: PipelineStep[Any]) -> list[Wait]:
         waits_for_all: dict[int, bool] = {}
         for read in (*step.reads, *step.listed):
             artifact = read.artifact if isinstance(read, Every) else read
@@ -148,7 +158,7 @@ def visible_to(step: PipelineStep[Any], key: str, upstream: Sequence[ItemRecord]
 
 
 def blocking_reason(
-    step: PipelineStep[Any], key: str, pipeline: Pipeline, upstream: Sequence[ItemRecord]
+    step: PipelineStep[Any], key: str, pipeline: Pipeline, upstream: Sequence[ItemRecord], visible: VisibleOutputs
 ) -> str | None:
     """Why an item has to be skipped; None if everything that it needs was made.
 
@@ -157,6 +167,7 @@ def blocking_reason(
         key: The item's key.
         pipeline: The pipeline that the step belongs to.
         upstream: The records of all items that it waits for.
+        visible: What the item may read.
     """
     for wait in pipeline.waits(step):
         records = [record for record in upstream if record.step == wait.producer.name]
@@ -168,10 +179,8 @@ def blocking_reason(
     own = [record for record in upstream if record.step == step.name]
     if key == JOIN and own and all(record.state != "done" for record in own):
         return _blame(own[0])
-    if step.each and key != JOIN:
-        visible = visible_to(step, key, upstream)
-        if not any((artifact.pattern, key) in visible for artifact in step.listed):
-            return f"{step.listed[-1].label(key)} was not made"
+    if step.each and key != JOIN and not any((artifact.pattern, key) in visible for artifact in step.listed):
+        return f"{step.listed[-1].label(key)} was not made"
     return None
 
 

@@ -80,19 +80,20 @@ class StalenessCheck:
 
     def decide(self, step: PipelineStep[Any], key: str, upstream: Sequence[ItemRecord]) -> RedoDecision:
         """Whether an item has to be redone. `upstream` are the records of all items that it waits for."""
-        blocked = blocking_reason(step, key, self._pipeline, upstream)
+        visible = visible_to(step, key, upstream)
+        blocked = blocking_reason(step, key, self._pipeline, upstream, visible)
         if blocked:
             return RedoDecision(True, blocked_by=blocked)
         if step.name in self._fresh:
             return RedoDecision(True, "asked for")
         previous = self._manifest.item(step.name, key)
-        visible = visible_to(step, key, upstream)
+        digests = {output.label: output.digest for output in visible.values()}
         return decide(
             previous,
             self._manifest.fingerprint(previous.fingerprint) if previous else None,
             self.fingerprint(step),
             self.authors_of(step, key),
-            lambda label: _digest_of(label, visible, self._setting, step),
+            lambda label: digests.get(label) or _other_digest(label, visible, self._setting, step),
             self._is_intact,
             retries=self._retries_rejected,
             complaints=self._sent_back.get((step.name, key), ()),
@@ -154,8 +155,8 @@ class StalenessCheck:
         return dict(sorted(digests.items()))
 
 
-def _digest_of(label: str, visible: VisibleOutputs, setting: RunSetting, step: PipelineStep[Any]) -> str | None:
-    """The digest of what a read of that label would see now; None if there is no such thing."""
+def _other_digest(label: str, visible: VisibleOutputs, setting: RunSetting, step: PipelineStep[Any]) -> str | None:
+    """The digest of what a read of a label that is no output's would see now; None if there is no such thing."""
     if label == SEEDS_LABEL:
         return seeds_digest(setting)
     if label == SPLITS_LABEL:
@@ -163,7 +164,7 @@ def _digest_of(label: str, visible: VisibleOutputs, setting: RunSetting, step: P
     for artifact in step.artifacts:
         if label == keys_label(artifact.pattern):
             return digest_json([key for pattern, key in sorted(visible) if pattern == artifact.pattern])
-    return next((output.digest for output in visible.values() if output.label == label), None)
+    return None
 
 
 def decide(

@@ -8,8 +8,9 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, compress, zip_longest
+from itertools import chain, zip_longest
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
@@ -28,21 +29,18 @@ MOST_ROWS = 5000
 """Rows of one table that are considered for a parameter."""
 
 
-GuardTest = tuple[str, bool]
-"""The SQL of a guard, and whether it is to hold."""
-
-
-@dataclass(frozen=True)
-class DesiredGuard:
+class DesiredGuard(NamedTuple):
     """A guard, and whether it is to hold."""
 
     condition: GuardCondition
     holds: bool
 
-    @property
-    def test(self) -> GuardTest:
-        """The guard's own SQL, and whether it is to hold."""
-        return self.condition.holds, self.holds
+    def test(self, replaced: Sequence[tuple[str, str]] = ()) -> str:
+        """The test that the database makes; `replaced`: names after a colon, and what stands there instead."""
+        sql = self.condition.holds
+        for name, expression in replaced:
+            sql = substitute(sql, name, expression)
+        return f"(\n{sql}\n) IS {'' if self.holds else 'NOT '}TRUE"
 
 
 @dataclass
@@ -175,8 +173,7 @@ class ArgumentSearch:
         """Keys that meet the guards, of all rows that a parameter may name, in one query."""
         entity, attribute = self.blueprint.target(slot.parameter.refers_to or "")
         budget[0] -= 1
-        tests = tuple([guard.test for guard in desired])
-        sql = _rows_query(entity.table, attribute.name, slot.parameter.name, tests)
+        sql = _rows_query(entity.table, attribute.name, slot.parameter.name, tuple(desired))
         return [row["value"] for row in self._queried(sql, _bindings(desired, (slot.parameter.name,), bound))]
 
     def _queried(self, sql: str, given: Mapping[str, Value]) -> Sequence[Row]:
@@ -243,9 +240,8 @@ class ArgumentSearch:
         desired: list[DesiredGuard],
         bound: Mapping[str, Value],
     ) -> list[tuple[Value, ...]]:
-        sql = _batch_query(names, width, tuple([guard.test for guard in desired]))
-        given = _bindings(desired, names, bound)
-        given["candidates"] = len(values)
+        sql = _batch_query(names, width, tuple(desired))
+        given = _bindings(desired, names, bound) | {"candidates": len(values)}
         given.update(zip_longest(_candidate_bindings(width, len(names)), chain.from_iterable(values)))
         try:
             return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
@@ -258,7 +254,7 @@ class ArgumentSearch:
     def _hold(self, desired: list[DesiredGuard], bound: Mapping[str, Value]) -> bool:
         if not desired:
             return True
-        tests = " AND ".join(_tested(guard.test) for guard in desired)
+        tests = " AND ".join(guard.test() for guard in desired)
         return any(row["held"] for row in self._queried(f"SELECT {tests} AS held", _bindings(desired, (), bound)))
 
 
@@ -297,13 +293,14 @@ def argument_search(
 
 def _parted(guards: list[DesiredGuard], bound: Collection[str]) -> tuple[list[DesiredGuard], list[DesiredGuard]]:
     """Guards all of whose names are bound, and the others."""
-    ready = [guard.condition.bindings.issubset(bound) for guard in guards]
-    return [*compress(guards, ready)], [guard for guard, is_ready in zip(guards, ready, strict=True) if not is_ready]
+    parted: tuple[list[DesiredGuard], list[DesiredGuard]] = [], []
+    for guard in guards:
+        parted[not guard.condition.bindings.issubset(bound)].append(guard)
+    return parted
 
 
 def _bindings(desired: list[DesiredGuard], names: ParameterNames, bound: Mapping[str, Value]) -> dict[str, Value]:
-    used = _names_used(tuple([guard.condition.bindings for guard in desired]), names)
-    return {key: bound[key] for key in used}
+    return {key: bound[key] for key in _names_used(tuple([guard.condition.bindings for guard in desired]), names)}
 
 
 # The texts are made once, since searches ask with few texts many times. So SQLite prepares each once, too.
@@ -315,28 +312,20 @@ def _names_used(bindings: tuple[frozenset[str], ...], names: ParameterNames) -> 
     return sorted(frozenset[str]().union(*bindings) - {*names})
 
 
-def _tested(test: GuardTest) -> str:
-    sql, holds = test
-    return f"(\n{sql}\n) IS {'' if holds else 'NOT '}TRUE"
-
-
 @lru_cache(maxsize=2048)
-def _rows_query(table: str, column: str, parameter: str, tests: tuple[GuardTest, ...]) -> str:
+def _rows_query(table: str, column: str, parameter: str, desired: tuple[DesiredGuard, ...]) -> str:
     """The query for the values of a column that meet guards as a parameter."""
     listed = f"WITH candidate(value) AS (SELECT DISTINCT {column} FROM {table})"
-    tested = [_tested((substitute(sql, parameter, "candidate.value"), holds)) for sql, holds in tests]
+    tested = [guard.test([(parameter, "candidate.value")]) for guard in desired]
     where = f" WHERE {' AND '.join(tested)}" if tested else ""
     return f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
 
 
 @lru_cache(maxsize=2048)
-def _batch_query(names: ParameterNames, width: int, tests: tuple[GuardTest, ...]) -> str:
+def _batch_query(names: ParameterNames, width: int, desired: tuple[DesiredGuard, ...]) -> str:
     """The query for the numbers of those candidate values of parameters that meet guards."""
-    tested = []
-    for sql, holds in tests:
-        for place, name in enumerate(names):
-            sql = substitute(sql, name, f"candidate.value_{place}")
-        tested.append(_tested((sql, holds)))
+    replaced = [(name, f"candidate.value_{place}") for place, name in enumerate(names)]
+    tested = [guard.test(replaced) for guard in desired]
     marks = [f":{name}" for name in _candidate_bindings(width, len(names))]
     rows = (", ".join(marks[number * len(names) :][: len(names)]) for number in range(width))
     listed = ", ".join(f"({number}, {row})" for number, row in enumerate(rows))

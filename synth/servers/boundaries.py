@@ -5,7 +5,7 @@ reports a guard that it does not reach, and does not prove that no call reaches 
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 
@@ -181,7 +181,7 @@ class BoundarySearch:
         for mutation, outcome in flips:
             # NULL has no midpoint with a value, but another value that changes nothing may have one.
             old = unchanged.get(mutation.location) if mutation.old is None else mutation.old
-            self._keep_flip(base, start, mutation._replace(old=old), outcome, side)
+            self._keep_flip(base, start, replace(mutation, old=old), outcome, side)
         return list(others.values())
 
     def _remember_near_miss(self, mutation: Mutation, start: CandidateOutcome, outcome: CandidateOutcome) -> None:

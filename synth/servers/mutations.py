@@ -4,9 +4,8 @@ Numbers and times come from a coarse grid. Bisection finds the exact value at wh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -27,7 +26,8 @@ MOMENT = "%Y-%m-%d %H:%M:%S"
 DAY = "%Y-%m-%d"
 
 
-class Mutation(NamedTuple):
+@dataclass(frozen=True)
+class Mutation:
     """One small change of a candidate."""
 
     target: str
@@ -72,7 +72,7 @@ class Mutator:
         self.tables, self._columns = read_by(world, texts)
         self._related_tables = self.tables if is_whole else read_by(world, every)[0]
         bound = {name for text in texts for name in parse(text).bindings}
-        self._keyed = _keyed(world, texts)
+        self._keyed = _keyed(world, [parse(text).tree for text in texts])
         self._parameters = [p for p in tool.parameters if is_whole or p.name in bound]
         self._now = datetime.strptime(world.now, MOMENT)
         blueprint = world.blueprint
@@ -110,17 +110,15 @@ class Mutator:
             yield Mutation(f"no row of {entity.table}", deleted)
         if entity.name in self._persons:
             return
-        seen: set[tuple[Value, ...]] = set()
+        seen: set[tuple[RowEdit, ...]] = set()
         for template in self._templates(entity, related):
             for is_tied in (False, True):
-                row = self._copy(entity, template, related, candidate, is_tied)
-                if (cells := tuple(row.values())) in seen:
-                    continue
-                seen.add(cells)
                 mutated = candidate
                 for rank in range(len(candidate.edits) + 1, len(candidate.edits) + 1 + MOST_ADDED):
-                    mutated = mutated.with_edit(_numbered(entity, row, rank))
-                    yield Mutation(f"{rank - len(candidate.edits)} more of {entity.table}", mutated)
+                    mutated = mutated.with_edit(self._copy(entity, template, related, candidate, rank, is_tied))
+                    if mutated.edits not in seen:
+                        seen.add(mutated.edits)
+                        yield Mutation(f"{rank - len(candidate.edits)} more of {entity.table}", mutated)
 
     def _templates(self, entity: Entity, related: Mapping[str, list[Row]]) -> list[Row]:
         """Rows to copy: a related one, one of each status, each also with its times set to now."""
@@ -159,14 +157,13 @@ class Mutator:
         template: Row,
         related: Mapping[str, list[Row]],
         candidate: CandidateCall,
+        rank: int,
         is_tied: bool,
-    ) -> Row:
-        """A copy that belongs to the caller; if `is_tied`, its other references point to the related rows too.
-
-        It has no key yet; its unique cells are those of the template.
-        """
-        row: Row = {**template, entity.key: None}
+    ) -> RowEdit:
+        """A copy that belongs to the caller; if `is_tied`, its other references point to the related rows too."""
+        row = dict(template)
         given, accounts = dict(candidate.arguments), self.runner.accounts_of(candidate.caller)
+        row[entity.key] = f"{entity.prefix or 'NEW'}-X{rank}"
         for attribute in entity.attributes[1:]:
             target = self._world.blueprint.target(attribute.references)[0] if attribute.references else None
             if target is not None and target.name in accounts:
@@ -174,7 +171,9 @@ class Mutator:
             elif target is not None and is_tied:
                 rows = related.get(target.table) or [{}]
                 row[attribute.name] = str(given.get(attribute.name) or rows[0].get(target.key) or row[attribute.name])
-        return row
+            elif attribute.unique and target is None:
+                row[attribute.name] = f"{row[attribute.name]}~{rank}"
+        return RowEdit(entity.table, str(row[entity.key]), row=tuple(row.items()))
 
     def arguments(self, parameter: Parameter, old: Json, related: Mapping[str, list[Row]]) -> list[Json]:
         """Values to try for a parameter.
@@ -238,66 +237,31 @@ class Mutator:
             numbers = [base - 1, base + 1, base * 2 + 1, -base, *NUMBERS, -7]
             return [float(value) if kind == "number" else int(value) for value in numbers]
         if kind in ("date", "datetime"):
-            return [*_moments(self._now, DAY if kind == "date" else MOMENT)]
+            form = DAY if kind == "date" else MOMENT
+            moments = [self._now + timedelta(hours=sign * hours) for hours in HOURS for sign in (1, -1)]
+            return [moment.strftime(form) for moment in moments]
         return ["other", "ab", " ", "A much longer text than there was before, to be sure."] if kind == "string" else []
-
-
-def _numbered(entity: Entity, row: Row, rank: int) -> RowEdit:
-    """The addition of a row that `Mutator._copy` made, as one of several: with a key and unique cells of its own."""
-    own: Row = {entity.key: f"{entity.prefix or 'NEW'}-X{rank}"}
-    for attribute in entity.attributes[1:]:
-        if attribute.unique and not attribute.references:
-            own[attribute.name] = f"{row[attribute.name]}~{rank}"
-    return RowEdit(entity.table, str(own[entity.key]), row=tuple((row | own).items()))
-
-
-@lru_cache(maxsize=16)
-def _moments(now: datetime, form: str) -> tuple[str, ...]:
-    """Times around now, in a form of `strftime`."""
-    return tuple((now + timedelta(hours=sign * hours)).strftime(form) for hours in HOURS for sign in (1, -1))
-
-
-class _Names(NamedTuple):
-    """The names in a statement."""
-
-    tables: frozenset[str]
-    """In lower case."""
-    columns: frozenset[str]
-    compared: tuple[tuple[str, str], ...]
-    """Parameters, each with a column that it is equal to, in order of appearance."""
-
-
-@lru_cache(maxsize=4096)
-def _names(text: str) -> _Names:
-    tables, columns, compared = set(), set(), []
-    for node in parse(text).tree.walk():
-        if isinstance(node, exp.Table):
-            tables.add(node.name.lower())
-        elif isinstance(node, exp.Column):
-            columns.add(node.name)
-        elif isinstance(node, exp.EQ):
-            for given, column in ((node.this, node.expression), (node.expression, node.this)):
-                if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
-                    compared.append((str(given.this), column.name))
-    return _Names(frozenset(tables), frozenset(columns), tuple(compared))
 
 
 def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:
     """The tables that statements read, by name, and the names of the columns."""
-    named = {table for text in texts for table in _names(text).tables}
-    columns = {column for text in texts for column in _names(text).columns}
+    trees = [parse(text).tree for text in texts]
+    named = {table.name.lower() for tree in trees for table in tree.find_all(exp.Table)}
+    columns = {column.name for tree in trees for column in tree.find_all(exp.Column)}
     for view in world.blueprint.views:
         if view.entity.table.lower() in named:
             named |= {view.own.lower(), view.shared.lower()}
     return {entity.table: entity for entity in world.blueprint.tables if entity.table.lower() in named}, columns
 
 
-def _keyed(world: World, texts: Sequence[str]) -> dict[str, list[Entity]]:
+def _keyed(world: World, trees: Sequence[exp.Expr]) -> dict[str, list[Entity]]:
     """Parameter -> tables, of any domain, to whose keys it is compared."""
     tables_of: dict[str, list[Entity]] = {}
-    for parameter, column in (pair for text in texts for pair in _names(text).compared):
-        owners = [entity for entity in world.blueprint.tables if entity.key == column]
-        tables_of.setdefault(parameter, []).extend(owners)
+    for equal in (node for tree in trees for node in tree.find_all(exp.EQ)):
+        for given, column in ((equal.this, equal.expression), (equal.expression, equal.this)):
+            if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
+                owners = [entity for entity in world.blueprint.tables if entity.key == column.name]
+                tables_of.setdefault(str(given.this), []).extend(owners)
     return tables_of
 
 
@@ -350,13 +314,11 @@ def changed_level(start: CandidateOutcome, outcome: CandidateOutcome, mutation: 
         0: another guard of the tool is broken. 1: a verdict on a rule of the agent. 2: the rows changed or returned.
         3, for times only: numbers in the result, because fees change in steps of time. None: nothing.
     """
-    if start[:3] != outcome[:3]:
-        return next(level for level in range(3) if start[level] != outcome[level])
-    if start.numbers == outcome.numbers or not isinstance(mutation.new, str):
-        return None
-    return None if midpoint(mutation.old, mutation.new) is None else 3
+    is_time = isinstance(mutation.new, str) and midpoint(mutation.old, mutation.new) is not None
+    return next((level for level in range(4 if is_time else 3) if not agree(start, outcome, level)), None)
 
 
 def agree(start: CandidateOutcome, outcome: CandidateOutcome, level: int) -> bool:
     """Whether two outcomes are equal in all parts up to a level of `changed_level`."""
-    return start[: level + 1] == outcome[: level + 1]
+    parts = ((o.first_broken, o.agent_verdicts, o.row_counts, o.numbers)[: level + 1] for o in (start, outcome))
+    return next(parts) == next(parts)

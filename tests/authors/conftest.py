@@ -80,7 +80,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory, run: Runner, direct: Direct
         ran = run(
             folder / "outputs",
             {
-                "timeout": 5.0,
+                "timeout": 8.0,
                 "record": str(cassette),
                 "textual": CHAT.author(openai.url, api_key_env="OPENAI_API_KEY"),
                 "coding": MESSAGES.author(anthropic.url, api_key_env="ANTHROPIC_API_KEY"),

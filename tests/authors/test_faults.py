@@ -73,7 +73,7 @@ def test_every_way_to_a_model_stands_the_faults(run: Runner, direct: Direct, tmp
 async def put_all(asked: Mapping[str, CassetteEntry], author: ServedAuthor, way: Way) -> dict[str, object]:
     """The outcome for each fault; what is entered is what the server counted."""
     ledger = Ledger()
-    connections = Connections(LlmConfig(timeout=3.0, outage_s=20.0), ledger=ledger, caches=False)
+    connections = Connections(LlmConfig(timeout=10.0, outage_s=60.0), ledger=ledger, caches=False)
     backend = connections.connect(AuthorConfig.model_validate(way.author(author.url)))
     try:
         outcomes = await asyncio.gather(

@@ -115,7 +115,7 @@ def assert_nothing_is_asked_twice(
 
 @pytest.mark.parametrize(
     ("way", "kills", "until"),
-    [(CHAT, 3, "s07"), *(pytest.param(way, 10, "s17", marks=pytest.mark.long) for way in (CHAT, MESSAGES_STREAM))],
+    [(CHAT, 2, "s07"), *(pytest.param(way, 10, "s17", marks=pytest.mark.long) for way in (CHAT, MESSAGES_STREAM))],
     ids=str,
 )
 def test_a_run_that_is_killed_pays_for_no_answer_twice(
