@@ -3,35 +3,37 @@
 Calls of a world's MCP server take turns with calls of an empty tool on the bare SDK.
 """
 
-"""Calls of each server in a run."""
-CALLS = 20
-EMPTY = """
-from bench.suite import ROUNDS, Extent, Sample, Spent, family, spent_by
-from bench.suite import ROUNDS, Extent, Sample, cpu_time, family
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from mcp import StdioServerParameters
-from mcp.client.client import Client
-from mcp.client.stdio import stdio_client
-from mcp.server import MCPServer
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from tests.servers.served import serve_from
-from tests.servers.wire import listening
-from tests.world.clinic import a_world
-from typing import Any
 import asyncio
 import json
 import os
 import shutil
 import sys
 import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+from mcp.client.stdio import stdio_client
+
+from bench.suite import ROUNDS, Extent, Sample, Spent, cpu_time, family, spent_by
+from tests.servers.served import serve_from
+from tests.servers.wire import listening
+from tests.world.clinic import a_world
 
 SEED = 7
 LINE_BYTES = 30_000
 """More than a trajectory's line takes."""
+CALLS = 20
+"""Calls of each server in a run."""
+EMPTY = """
+import sys
+from mcp.server import MCPServer
+
 server = MCPServer("empty", log_level="WARNING")
 
 
