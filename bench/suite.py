@@ -122,7 +122,7 @@ GROUPS = {
     ),
     "servers": Group(
         "Calls of MCP servers, by turns with an empty tool on the bare SDK",
-        "bench.servers:servers",
+        "bench.programs:servers",
         {
             "stdio": Measure("a read over stdio, client and server"),
             "stdio_floor": Measure("floor: the empty tool over stdio"),

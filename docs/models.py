@@ -155,8 +155,8 @@ llm:
 ```
 
 The run obeys `Retry-After` for the whole endpoint. If an endpoint is down, the run probes it now and then, waits up to
-`llm.outage_s`, and then stops with everything saved. With Dask or Ray each worker process applies these limits
-separately; the budget holds for all of them together.
+`llm.outage_s`, and then stops with everything saved. On Dask or Ray each worker has an equal part of
+these limits. [Scaling](scaling.md) says how the budget is shared.
 
 ## When answers fail
 

@@ -36,8 +36,7 @@ PACKAGES: dict[Runner, str] = {"dask": "prefect_dask", "ray": "prefect_ray"}
 """The optional package that a runner needs."""
 DEATHS = 1
 """How often a call is made again elsewhere because its worker died."""
-OBJECTS_BYTES = 128 << 20
-"""Memory for values on their way between the workers of a Ray cluster of our own."""
+OBJECTS_BYTES = 128 << 20  # for values on their way between the workers of a Ray cluster of our own
 _SOCKET_CHARS = 75
 """Room that a socket's name leaves for its folder: the system allows 107 bytes in all."""
 
@@ -129,7 +128,7 @@ class Cluster(Workers):
         self.address = address
 
     def executor(self, most: int) -> Executor:
-        """The executor; it has as many workers as the cluster."""
+        """As many workers as the cluster has."""
         return ClusterExecutor(self._send, self._deaths)
 
 
@@ -231,11 +230,10 @@ def dask_cluster(execution: ExecutionConfig) -> Iterator[Cluster]:
 
 @contextmanager
 def ray_cluster(execution: ExecutionConfig) -> Iterator[Cluster]:
-    """A Ray cluster. Raises ConfigError if none answers at the address."""
+    """A Ray cluster; names of its sockets must be short. Raises ConfigError if none answers at the address."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
-    # Names of sockets are short, so the folder is not the command's own for temporary files.
     with tempfile.TemporaryDirectory(prefix="skillweave-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         own = {"num_cpus": execution.workers, "object_store_memory": OBJECTS_BYTES, "_temp_dir": folder}
         quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}

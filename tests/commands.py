@@ -13,6 +13,7 @@ import pytest
 import evaluator.cli.app
 import rollout.cli.app
 from evaluator.scoring import worker_pool
+from skillweave import workers
 from tests.shared import ROOT
 
 P = ParamSpec("P")
@@ -36,7 +37,7 @@ def ran(program: str, *arguments: str) -> Done:
         chdir(ROOT),
         redirect_stdout(shown),
         redirect_stderr(complaints),
-        patch.object(worker_pool, "_pool", lambda *_: _InPlace()),
+        patch.object(workers, "local_processes", lambda *_: _InPlace()),
         pytest.raises(SystemExit) as ended,
     ):
         MAINS[program](list(arguments))

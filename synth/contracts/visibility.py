@@ -13,14 +13,17 @@ from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.contract import STRUCTURAL, Guard, Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.world.sql import parse
+from synth.contracts import follows
 from synth.contracts.results import JoinedTables, TableColumn, TableSchema, joined_tables, result_columns
 
 
+@follows
 def column_origins(tool: Tool) -> dict[str, TableColumn | None]:
     """Result column -> (table, column) that it shows unchanged; None if it is computed."""
     return {column.name: column.origin for column in result_columns(tool.returns.select)}
 
 
+@follows
 def keys_shown(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
     """Entity -> columns of the tool's result that hold keys of its rows (its own, or references to it)."""
     keys: dict[str, set[str]] = {}
@@ -35,6 +38,7 @@ def subject_entity(blueprint: Blueprint, tool: Tool) -> str | None:
     return next((entity.name for entity in blueprint.tables if tables == {entity.table}), None)
 
 
+@follows
 def subject_keys(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
     """The columns of a result that tell which rows there are: they hold keys of the very rows that it lists.
 
@@ -178,6 +182,7 @@ def deciding_columns(blueprint: Blueprint, guard: Guard) -> set[TableColumn]:
     return told & _columns_in(f"SELECT (\n{guard.holds}\n)")
 
 
+@follows
 def columns_shown(tool: Tool) -> frozenset[TableColumn]:
     """Columns that a tool's result shows, or that one of its figures is computed from."""
     return frozenset().union(*(column.shows for column in result_columns(tool.returns.select)))

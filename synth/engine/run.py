@@ -6,6 +6,7 @@ once, on the same outputs folder.
 
 import asyncio
 import os
+import shutil
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -189,6 +190,8 @@ class PipelineRun:
         with suppress(OSError):
             # A connection that does not close in time must not hide what ended the run.
             self.authors.close()
+        if self._thread is None:
+            shutil.rmtree(self.signs, ignore_errors=True)
         if not self.spec.read_only:
             self.code.save()
 

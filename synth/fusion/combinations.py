@@ -11,8 +11,6 @@ from itertools import combinations as subsets
 from itertools import count
 from typing import NamedTuple
 
-import networkx as nx
-
 from skillweave.schema.fusion import Link
 
 MOST_GROWN = 3000
@@ -96,6 +94,8 @@ def world_names(combinations: Sequence[Sequence[str]]) -> dict[tuple[str, ...], 
 def _candidates(
     person: str, domains: Sequence[str], links: Mapping[tuple[str, str], Sequence[Link]], largest: int
 ) -> tuple[list[CandidateCombination], int]:
+    import networkx as nx  # Late, as in s03.
+
     pairs = [pair for pair in subsets(domains, 2) if pair in links]
     of_size = [CandidateCombination(person, pair, tuple(links[pair])) for pair in pairs if links[pair]]
     network: nx.Graph[str] = nx.Graph(candidate.domains for candidate in of_size)

@@ -1,7 +1,8 @@
 """Gates: what a task must show, by execution, before it is kept.
 
 Each gate is a file; `GATES` lists them in the order in which they run. Gates that find a missing source or a second
-meaning run before those that find a needless call. `python -m synth verify`, the card and docs/proof.md use this list.
+meaning run before those that find a needless call, and those that execute most run last. `python -m synth verify`, the
+card and docs/proof.md use this list.
 """
 
 from skillweave.plugins import Registry
@@ -42,14 +43,14 @@ GATES: Registry[Gate] = Registry(
             minimal,
             optional_arguments,
             clarification_needed,
-            observable,
             fresh_sources,
             alternative_actions,
             declined,
             unreachable,
+            interlock,
+            observable,
             indirect_route,
             reachable,
-            interlock,
             variants,
             noise,
         )

@@ -27,6 +27,11 @@ RECORD_ORDER = (
     "rows_alike",
     "readings_tried",
     "answers_weighed",
+    "unique",
+    "withheld",
+    "varied",
+    "read_again",
+    "other_ways",
 )
 """Figures to write first in their field, in this order, because the ids of datasets depend on the records' bytes."""
 

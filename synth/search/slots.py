@@ -10,6 +10,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 
 from skillweave.schema.contract import Parameter, Tool
+from synth.contracts import follows
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Like, exp.ILike, exp.Glob)
 _LOWER, _UPPER = (exp.GT, exp.GTE), (exp.LT, exp.LTE)
@@ -36,6 +37,7 @@ class GuardCondition(NamedTuple):
     """Names that it binds."""
 
 
+@follows
 def slots(tool: Tool) -> dict[str, Slot]:
     """Parameter -> slot, in the tool's order."""
     texts = (
@@ -57,6 +59,7 @@ def _exemplified(parameter: Parameter, tool: Tool) -> Parameter:
     return parameter.model_copy(update={"examples": [*parameter.examples, *given]}) if given else parameter
 
 
+@follows
 def guard_conditions(tool: Tool) -> tuple[GuardCondition, ...]:
     """The guards of a tool, in order."""
     return tuple(_condition(guard.rule, guard.holds) for guard in tool.guards)
@@ -158,6 +161,7 @@ def _numbers(expression: exp.Expr) -> list[float]:
     return [float(literal.this) for literal in expression.find_all(exp.Literal) if not literal.is_string]
 
 
+@follows
 def sensible_conditions(tool: Tool) -> tuple[GuardCondition, ...]:
     """Conditions that sensible arguments meet, beside guards: a span ends after it begins, a change is one."""
     names = {parameter.name for parameter in tool.parameters}

@@ -5,8 +5,6 @@ Every entity must be connected with that person. One that is not goes back to th
 
 from collections.abc import Sequence
 
-import networkx as nx
-
 from skillweave.llm.question import question
 from skillweave.schema.entity import Entity, EntityGraph, Relation
 from skillweave.schema.record import table_of
@@ -29,10 +27,7 @@ async def entity_graph(ctx: Context[Params], key: str) -> None:
 
 def reachable(graph: EntityGraph) -> set[str]:
     """Entities and relationships that are connected with the core person, itself included."""
-    return {
-        str(node)
-        for node in nx.node_connected_component(_network(graph.core_entity, graph.relations), graph.core_entity)
-    }
+    return _connected(graph.core_entity, graph.relations)
 
 
 def faults(entities: Sequence[Entity], relations: Sequence[Relation]) -> list[str]:
@@ -52,17 +47,19 @@ def faults(entities: Sequence[Entity], relations: Sequence[Relation]) -> list[st
                     f"{end!r} is neither an entity nor a relationship; there are {', '.join(sorted(names))}"
                 )
     if not complaints:
-        unconnected = names - set(nx.node_connected_component(_network(entities[0].name, relations), entities[0].name))
+        unconnected = names - _connected(entities[0].name, relations)
         complaints += [f"{name} is not connected with {entities[0].name}" for name in sorted(unconnected)]
     return complaints
 
 
-def _network(core: str, relations: Sequence[Relation]) -> "nx.Graph[object]":
-    network: nx.Graph[object] = nx.Graph()
+def _connected(core: str, relations: Sequence[Relation]) -> set[str]:
+    import networkx as nx  # An eighth of the time of the commands that only look at a folder.
+
+    network: nx.Graph[str] = nx.Graph()
     network.add_node(core)
     for relation in relations:
         network.add_edge(relation.source, relation.target)
         if relation.through:
             network.add_edge(relation.source, relation.through)
             network.add_edge(relation.target, relation.through)
-    return network
+    return set(nx.node_connected_component(network, core))
