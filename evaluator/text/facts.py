@@ -330,13 +330,11 @@ def user_turns_of(task: Task, messages: Sequence[Message], recorded: Iterable[Us
     A user's record is kept, but which facts a message tells is found in its text: a record is not trusted there.
     Without a record nobody knows whether the user agreed.
     """
-    facts = task.scenario.facts
-    return [
-        turn.model_copy(
-            update={"tells": [fact.id for fact in facts if is_told(fact, messages, turn.message, task.now)]}
-        )
-        for turn in heard_turns(messages, recorded)
-    ]
+    turns = []
+    for turn in heard_turns(messages, recorded):
+        told = [fact.id for fact in task.scenario.facts if is_told(fact, messages, turn.message, task.now)]
+        turns.append(turn.model_copy(update={"tells": told}))
+    return turns
 
 
 def heard_turns(messages: Sequence[Message], recorded: Iterable[UserTurn] | None) -> list[UserTurn]:
