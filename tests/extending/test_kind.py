@@ -19,9 +19,8 @@ SMALL = (
     "domains.seeds=[dental clinic]",
     "steps.s01_domain_expansion.target_domains=1",
     "steps.s06_database_generation.histories=1",
-    "steps.s06_database_generation.visits=300",
-    "steps.s15_instance_combos_selection.per_template=1",
-    "steps.s15_instance_combos_selection.per_clarification=0",
+    "steps.s06_database_generation.visits=400",
+    "steps.s15_instance_combos_selection.per_template=2",
     "steps.s15_instance_combos_selection.per_refusal=0",
     "steps.s15_instance_combos_selection.per_unavailable=0",
 )

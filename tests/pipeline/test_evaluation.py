@@ -292,7 +292,8 @@ def test_a_killed_process_loses_nothing(small: Path, careless: Path, tmp_path: P
 
 def _without_own(result: Record) -> Record:
     """A result without what the check that halts adds to it."""
-    return {**result, "checks_version": None, "checks": {**result["checks"], "own": None}}
+    of_all_checks = {"checks_version": None, "trajectory_digest": None}
+    return {**result, **of_all_checks, "checks": {**result["checks"], "own": None}}
 
 
 def test_single_prune_show_compare_rescore_and_teach(small: Path, oracle: Path, careless: Path, tmp_path: Path) -> None:

@@ -109,11 +109,11 @@ def test_events_of_weight_nothing_never_happen() -> None:
 def test_what_is_quick_enough_in_a_short_history_is_so_in_a_long_one(monkeypatch: pytest.MonkeyPatch) -> None:
     blueprint, rows = a_blueprint(DOMAIN), reference_rows(DOMAIN)
     monkeypatch.setattr("synth.simulation.history.USUAL_VISITS", SHORT.visits)
-    monkeypatch.setattr("synth.simulation.history.STEPS_A_VISIT", steps := 5_000)
+    monkeypatch.setattr("synth.simulation.history.STEPS_A_VISIT", steps := 500)
     while fault := simulate_history(blueprint, rows, NOW, SHORT, "7/a").fault:
         assert fault.endswith(TOO_LONG)
         monkeypatch.setattr("synth.simulation.history.STEPS_A_VISIT", steps := 2 * steps)
-    assert steps > 5_000
+    assert steps > 500
     assert not simulate_history(blueprint, rows, NOW, replace(SHORT, visits=4 * SHORT.visits), "7/a").fault
 
 
