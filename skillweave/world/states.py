@@ -21,8 +21,6 @@ MOST_CELLS = 1_000_000
 """Values that a world remembers, about; beyond that it forgets all of them."""
 MOST_SAVEPOINTS = 32
 """Savepoints that a connection keeps where no mark is."""
-
-
 MOST_UNDONE = 64
 """Returns to savepoints in one transaction: SQLite's journal of savepoints only grows, and slows it down."""
 
