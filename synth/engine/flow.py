@@ -7,10 +7,10 @@ that is up to date is never submitted. The schedule decides; this module only ca
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
@@ -50,6 +50,8 @@ def stop_on_signals(run: PipelineRun) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+LOOK_UP_EVERY_S = 0.5
+"""Seconds for which the main thread waits without seeing signals."""
 RecordFuture = PrefectFuture[Any]
 """The future of an item's record."""
 UNDER_WAY: ContextVar[tuple[PipelineRun, Schedule, list[DueItem]]] = ContextVar("under_way")
@@ -109,7 +111,7 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
         free = max(0, most - len(futures))
         _submit(run, schedule, waiting[:free], futures, ended)
         del waiting[:free]
-        item = ended.get()
+        item = _next(ended)
         record = _outcome(item, futures.pop(item))
         if is_interrupted(record):
             # The item may have run in another process, which cannot stop this one.
@@ -120,6 +122,13 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
             waiting.clear()
         else:
             waiting += schedule.settle(item, record)
+
+
+def _next(ended: "SimpleQueue[ItemId]") -> ItemId:
+    """The next item that ends. A signal that comes just before the wait begins is seen when it next looks up."""
+    while True:
+        with suppress(Empty):
+            return ended.get(timeout=LOOK_UP_EVERY_S)
 
 
 def _outcome(item: ItemId, future: RecordFuture) -> ItemRecord:
