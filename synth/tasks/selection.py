@@ -21,7 +21,14 @@ from skillweave.schema.task import Login, Split
 from skillweave.world.world import World
 from synth.tasks.combinations import FixtureBuilder, callers_of, combination_for, combinations_of
 from synth.tasks.kinds import NoInstance
-from synth.tasks.splits import SPARE_FACTOR, SplitDemand, allot_persons, balanced_combinations
+from synth.tasks.splits import (
+    GOAL_FACTOR,
+    SPARE_FACTOR,
+    SplitDemand,
+    allot_persons,
+    balanced_combinations,
+    is_goal,
+)
 
 MOST_CREATED = 6
 """Persons for whom rows are created, where one candidate will do; half as many again where several are lacking."""
@@ -53,44 +60,76 @@ class Selection(NamedTuple):
     """Templates that have none, each with the commonest reason."""
 
 
-def choose_instances(inputs: SelectionInput, misfit: Misfit) -> Selection:
+def choose_instances(inputs: SelectionInput, misfit: Misfit, late_misfit: Misfit) -> Selection:
     """Choose the instances of a single domain's templates. Pure: the same arguments give the same instances.
 
     If the other kinds outnumber goals, goals get further instances, as far as there are any.
 
     Args:
         misfit: What is cheaper to see than by all gates; other combinations are then tried.
+        late_misfit: The same, for what takes longer to see: only of combinations that are to be chosen.
     """
     world = World(inputs.blueprint, inputs.database, now=inputs.now)
-    with world.sharing():
-        templates = told(inputs.templates, "templates")
-        tried = {template.id: _combinations(world, template, inputs, misfit) for template in templates}
-    able = {name: [one for one in found if isinstance(one, Combination)] for name, found in tried.items()}
-    demands = [
-        SplitDemand(inputs.splits[name], frozenset(one.caller for one in combinations), inputs.most[name])
-        for name, combinations in able.items()
-    ]
-    split_of = allot_persons(world.callers, demands)
-    world.close()
-    fitting: dict[str, list[Combination]] = {}
     lacking: list[TemplateWithoutTasks] = []
-    for name, combinations in able.items():
-        fitting[name] = [one for one in combinations if split_of[one.caller] == inputs.splits[name]]
-        reasons = [str(one) for one in tried[name] if isinstance(one, NoInstance)]
-        reasons = ["other splits have everybody who could have it"] if combinations else reasons
-        if not fitting[name] and reasons:
-            lacking.append(TemplateWithoutTasks(template=name, reason=_commonest(reasons)))
+    fitting: dict[str, list[Combination]] = {}
+    with world.sharing():
+        chooser = InstanceChooser(world, inputs, misfit, late_misfit)
+        tried = {template.id: chooser.tried(template) for template in told(inputs.templates, "templates")}
+        able = {name: [one for one in found if isinstance(one, Combination)] for name, found in tried.items()}
+        demands = [
+            SplitDemand(inputs.splits[name], frozenset(one.caller for one in combinations), inputs.most[name])
+            for name, combinations in able.items()
+        ]
+        split_of = allot_persons(world.callers, demands)
+        for template in inputs.templates:
+            name = template.id
+            callers = [caller for caller in world.callers if split_of[caller] == inputs.splits[name]]
+            fitting[name], reasons = chooser.fitting(template, able[name], callers)
+            reasons = reasons or [str(one) for one in tried[name] if isinstance(one, NoInstance)]
+            if not fitting[name] and reasons:
+                lacking.append(TemplateWithoutTasks(template=name, reason=_commonest(reasons)))
+    world.close()
     return Selection(balanced_combinations(inputs.templates, fitting, inputs.most), lacking)
 
 
-def _combinations(
-    world: World, template: TaskTemplate, inputs: SelectionInput, misfit: Misfit
-) -> list[Combination | NoInstance]:
-    """More combinations of a template than are wanted, so that splits can share them out."""
-    count = SPARE_FACTOR * inputs.most[template.id]
-    return list(
-        combinations_of(world, template, world.callers, count, inputs.seed, misfit=lambda one: misfit(world, one))
-    )
+class InstanceChooser(NamedTuple):
+    """Seeks the instances of a single domain's templates."""
+
+    world: World
+    inputs: SelectionInput
+    misfit: Misfit
+    late_misfit: Misfit
+
+    def tried(self, template: TaskTemplate) -> list[Combination | NoInstance]:
+        """More combinations of a template than are wanted, so that splits can share them out."""
+        return self._sought(template, self.world.callers, SPARE_FACTOR * self.inputs.most[template.id], self.misfit)
+
+    def fitting(
+        self, template: TaskTemplate, combinations: Sequence[Combination], callers: Collection[str]
+    ) -> tuple[list[Combination], list[str]]:
+        """Those of a template's combinations that some callers may have, and if there are none, why.
+
+        If there are misfits among them, the callers' instances are sought once more, past all misfits.
+        """
+        most = self.inputs.most[template.id] * (GOAL_FACTOR if is_goal(template) else 1)
+        own = [one for one in combinations if one.caller in callers][:most]
+        if combinations and not own:
+            return [], ["other splits have everybody who could have it"]
+        if not any(self.late_misfit(self.world, one) for one in own):
+            return own, []
+        found = self._sought(template, callers, most, lambda *one: self.misfit(*one) or self.late_misfit(*one))
+        return (
+            [one for one in found if isinstance(one, Combination)],
+            [str(one) for one in found if isinstance(one, NoInstance)],
+        )
+
+    def _sought(
+        self, template: TaskTemplate, callers: Collection[str], count: int, misfit: Misfit
+    ) -> list[Combination | NoInstance]:
+        found = combinations_of(
+            self.world, template, [*callers], count, self.inputs.seed, misfit=lambda one: misfit(self.world, one)
+        )
+        return [*found]
 
 
 def find_candidates(inputs: SelectionInput) -> Selection:
