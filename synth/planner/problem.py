@@ -6,6 +6,7 @@ The problem never contains the golden calls, so that the planner finds its own s
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from pydantic import Field
@@ -147,6 +148,7 @@ class ShownResult:
     """The result of one call."""
 
     def __init__(self, problem: PlanningProblem, result: CallResult) -> None:
+        self._prefixes = problem.prefixes
         self.tool = result.call.tool
         self.arguments = result.call.arguments
         self.rows = rows_of(result)
@@ -163,6 +165,21 @@ class ShownResult:
     def cells(self) -> list[KnownValue]:
         """The cells of all rows."""
         return [KnownValue(name, value) for row in self.rows for name, value in row.items() if value is not None]
+
+    @cached_property
+    def meant_keys(self) -> dict[tuple[str, str], None]:
+        """Entity and key of each key in the rows that the user may mean, in order."""
+        return self._keys(self.near)
+
+    @cached_property
+    def keys(self) -> dict[tuple[str, str], None]:
+        """Entity and key of each key in all rows, in order."""
+        return self._keys(self.cells)
+
+    def _keys(self, cells: Sequence[KnownValue]) -> dict[tuple[str, str], None]:
+        texts = dict.fromkeys(known.value for known in cells if isinstance(known.value, str))
+        entities = ((self._prefixes.get(text.rpartition("-")[0]), text) for text in texts)
+        return {(entity, text): None for entity, text in entities if entity is not None}
 
     def shows(self, value: Json, *, meant: bool = False) -> bool:
         """Whether a row holds the value, or a time on that day; `meant` looks only at rows that the user may mean."""
@@ -192,22 +209,16 @@ class Knowledge:
     @cached_property
     def keys(self) -> dict[str, dict[str, None]]:
         """Entity -> keys that calls have shown; rows that the user may mean come first."""
-        keys: dict[str, dict[str, None]] = {}
-        for known in [*self._near, *(known for reading in self.readings for known in reading.cells)]:
-            entity = self._entity_of(known.value)
-            if entity is not None:
-                keys.setdefault(entity, {})[str(known.value)] = None
-        return keys
+        return _by_entity([*self._meant_keys, *(reading.keys for reading in self.readings)])
 
     @cached_property
     def meant(self) -> dict[str, dict[str, None]]:
         """Entity -> keys of the rows that the user may mean, and of rows that writes returned."""
-        keys: dict[str, dict[str, None]] = {}
-        for known in self._near:
-            entity = self._entity_of(known.value)
-            if entity is not None:
-                keys.setdefault(entity, {})[str(known.value)] = None
-        return keys
+        return _by_entity(self._meant_keys)
+
+    @property
+    def _meant_keys(self) -> list[Iterable[tuple[str, str]]]:
+        return [*(result.keys for result in self.results), *(reading.meant_keys for reading in self.readings)]
 
     def values(self, slot: Slot) -> list[Value]:
         """Values to try for a parameter; None comes first if the parameter is optional."""
@@ -235,14 +246,17 @@ class Knowledge:
 
     @cached_property
     def _near(self) -> list[KnownValue]:
-        """The values most likely to be used: results of writes, then rows that the user may mean."""
+        """The values most likely to be used, once each: results of writes, then rows that the user may mean."""
         cells = [known for result in self.results for known in result.cells]
-        return [*cells, *(known for reading in self.readings for known in reading.near)]
+        near = [*cells, *(known for reading in self.readings for known in reading.near)]
+        return [*{(known.name, type(known.value), known.value): known for known in near}.values()]
 
-    def _entity_of(self, value: Json) -> str | None:
-        if not isinstance(value, str):
-            return None
-        return self.problem.prefixes.get(value.rpartition("-")[0])
+
+def _by_entity(keys: Iterable[Iterable[tuple[str, str]]]) -> dict[str, dict[str, None]]:
+    by_entity: dict[str, dict[str, None]] = {}
+    for entity, key in chain.from_iterable(keys):
+        by_entity.setdefault(entity, {})[key] = None
+    return by_entity
 
 
 def _may_give(known: KnownValue, parameter: Parameter) -> bool:
