@@ -226,6 +226,7 @@ class Planner:
         self._dead_ends = 0
         self.first: ResultsByCall = {}
         """The results of reads in the first state."""
+        self._shown: dict[WritePlan, ResultsByCall] = {}
 
     def search(self) -> PlanSearchResult:
         """Search all shortest plans within the bounds."""
@@ -293,22 +294,29 @@ class Planner:
         least = self._distance.least(after.wants)
         if least is None or least > left:
             return None
-        return replace(after, shown=self._shown_after(node, write.tool, after.results)) if left else after
+        return replace(after, shown=self._read_after(after.path, after.results, node.shown)) if left else after
 
     def _node(self, path: WritePlan, results: tuple[ShownResult, ...], shown: ResultsByCall) -> _Node:
         changes = self._session.diff()
         return _Node(path, results, shown, changes, self._distance.wants(changes))
 
-    def shown_after(
-        self, explorer: ReadExplorer, tool: str, results: Sequence[ShownResult], shown: ResultsByCall
-    ) -> ResultsByCall:
-        """The results of reads after a call of a tool; `shown` holds the results before it."""
-        writes = writes_of(self._problem.world)[tool]
-        changed = {table for table, _ in writes.updates} | writes.inserts.keys() | writes.deletes
-        return explorer.read_all(self._session, results, shown, changed)
+    def shown_after(self, path: WritePlan, results: Sequence[ShownResult], before: ResultsByCall) -> ResultsByCall:
+        """The results of reads after these writes; where the search has made the same, they are known.
 
-    def _shown_after(self, node: _Node, tool: str, results: Sequence[ShownResult]) -> ResultsByCall:
-        return self.shown_after(self._explorer, tool, results, node.shown)
+        Args:
+            path: The writes since the first state; the session has made them, with these `results`.
+            before: The results of reads before the last write.
+        """
+        unbounded = ReadExplorer(self._problem, ExpansionBudget())
+        return self._shown.get(path) or self._read_after(path, results, before, unbounded)
+
+    def _read_after(
+        self, path: WritePlan, results: Sequence[ShownResult], before: ResultsByCall, by: ReadExplorer | None = None
+    ) -> ResultsByCall:
+        writes = writes_of(self._problem.world)[path[-1].tool]
+        changed = {table for table, _ in writes.updates} | writes.inserts.keys() | writes.deletes
+        self._shown[path] = (by or self._explorer).read_all(self._session, results, before, changed)
+        return self._shown[path]
 
     def _is_end(self, node: _Node) -> bool:
         end = check_state(self._criteria, canonical(node.changes, self._session.minted), self._problem.world.comparison)
@@ -317,7 +325,7 @@ class Planner:
         untold = [fact for fact in self._problem.tell if not self._is_told([*self.first.values(), *node.results], fact)]
         if not untold or not node.path:
             return not untold
-        shown = self._shown_after(node, node.path[-1].tool, node.results)
+        shown = self._read_after(node.path, node.results, node.shown)
         return all(self._is_told([*shown.values()], fact) for fact in untold)
 
     def _is_told(self, readings: Sequence[ShownResult], fact: FactToTell) -> bool:

@@ -16,13 +16,12 @@ from skillweave.world.world import World
 from synth.planner.plan import PlannedWrite, Planner, PlanSearchResult, WritePlan, bind_minted
 from synth.planner.problem import (
     DEFAULT_BOUNDS,
-    ExpansionBudget,
     PlannerBounds,
     PlanningProblem,
     ShownResult,
     problem_of,
 )
-from synth.planner.reads import PlanStage, ReadExplorer, SmallestReads
+from synth.planner.reads import PlanStage, SmallestReads
 
 
 class Solution(NamedTuple):
@@ -73,15 +72,14 @@ def _plan_stages(
 ) -> Iterator[PlanStage]:
     """The stages of a plan: before each of its writes, and at its end."""
     mark, shown = session.mark(), planner.first
-    explorer = ReadExplorer(problem, ExpansionBudget())
     minted: dict[PlannedWrite, list[str]] = {}
     results = [*given]
-    for write in plan:
+    for place, write in enumerate(plan, start=1):
         result = session.call(write.tool, bind_minted(write, minted))
         minted[write] = result.minted
         yield PlanStage(shown, result)
         results.append(ShownResult(problem, result))
-        shown = planner.shown_after(explorer, write.tool, results, shown)
+        shown = planner.shown_after(plan[:place], results, shown)
     yield PlanStage(shown, None)
     session.forget(mark)
 
