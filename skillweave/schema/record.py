@@ -45,7 +45,7 @@ _put = object.__setattr__
 class Record(BaseModel):
     """The base of every record that is read from or written to a file. It is frozen; an unknown field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
     _in_order: ClassVar[tuple[str, ...] | None] = None
     """The fields, in order; None for a record that takes others too."""
     _all_set: ClassVar[set[str]] = set()
