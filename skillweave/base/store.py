@@ -124,7 +124,7 @@ class Store:
         path = str(self.root)
         for part in parts:
             path = f"{path}/{part}"
-            if os.path.islink(path):
+            if os.path.islink(path):  # noqa: PTH114
                 raise ArtifactError(f"path {relative!r} goes through a link at {part!r}; links are refused")
         return Path(path)
 
