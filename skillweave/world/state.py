@@ -46,6 +46,8 @@ class State:
         """Whether other sessions get to know what is found out here."""
         self._node = states.root if states else StateNode()
         self._marks: list[StateNode] = []
+        self._last_diff: tuple[StateNode, list[RowChange]] | None = None
+        """The last state whose difference was asked for, and the difference."""
         if patch:
             self._apply_patch(patch)
 
@@ -226,15 +228,18 @@ class State:
 
     def diff(self) -> list[RowChange]:
         """Row changes since the start, without the patch, sorted by table and key."""
-        return [*self.recall("diff", self._changes, _change_cells)]
+        last = self._last_diff
+        if last is None or last[0] is not self._node:
+            last = self._last_diff = self._node, self.recall("diff", self._changes, _change_cells)
+        return [*last[1]]
 
     def _changes(self) -> list[RowChange]:
-        connection, patched = self.connection, self._node.patched
+        copy, patched = self._follow(), self._node.patched
         changes = []
-        for table, key in diff.touched(connection):
+        for table, key in copy.touched():
             reader = self.world.reader(table)
             before = patched[table, key] if (table, key) in patched else self.world.original(table, key)
-            change = diff.change_between(reader, key, before, diff.read_row(connection, reader, key))
+            change = diff.change_between(reader, key, before, diff.read_row(copy.connection, reader, key))
             if change is not None:
                 changes.append(change)
         return changes

@@ -70,12 +70,16 @@ def plain_values(slot: Slot, state: QueryableState, now: str) -> list[list[Value
             return _groups(list(parameter.examples) or texts, [] if parameter.examples else _texts(slot))
 
 
-def odd_values(slot: Slot, state: QueryableState, now: str) -> list[Value]:
-    """Values that a guard is there to refuse: a key that no row has, an empty text, an amount out of bounds."""
+def odd_values(slot: Slot, plain: Sequence[Sequence[Value]]) -> list[Value]:
+    """Values that a guard is there to refuse: a key that no row has, an empty text, an amount out of bounds.
+
+    Args:
+        plain: The plain values, in groups.
+    """
     parameter = slot.parameter
     if parameter.refers_to:
         return [MISSING_KEY]
-    given = [value for group in plain_values(slot, state, now) for value in group]
+    given = [value for group in plain for value in group]
     match parameter.type:
         case "integer":
             numbers = [value for value in given if isinstance(value, int)]
