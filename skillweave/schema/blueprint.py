@@ -106,8 +106,9 @@ class Blueprint(Record):
 
     def target(self, reference: str) -> tuple[Entity, Attribute]:
         """The entity and attribute that `Entity.attribute` names. Raises KeyError if there are none."""
-        entity, _, attribute = reference.partition(".")
-        return self.entity(entity), self.entity(entity).attribute(attribute)
+        name, _, attribute = reference.partition(".")
+        entity = self.entity(name)
+        return entity, entity.attribute(attribute)
 
 
 def _number(rule: str) -> tuple[str, int, str]:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise, product
 from random import Random
-from typing import Protocol
+from typing import Literal, Protocol
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
@@ -53,14 +53,10 @@ def plain_values(slot: Slot, state: QueryableState, now: str) -> list[list[Value
     match parameter.type:
         case "boolean":
             return [[True, False]]
-        case "date":
-            held: list[Value] = [str(value)[:10] for value in _column_values(slot, state) if _is_date(value)]
-            return _by_distance(tuple(parameter.examples), tuple(held), _dates(now), now)
-        case "datetime":
-            held = [value for value in _column_values(slot, state) if _is_date(value) and len(str(value)) == 19]
-            return _by_distance(tuple(parameter.examples), tuple(held), _times(now), now)
+        case "date" | "datetime":
+            return _by_distance(tuple(parameter.examples), tuple(_column_values(slot, state)), now, parameter.type)
         case "integer":
-            held = [value for value in _column_values(slot, state) if isinstance(value, int)]
+            held: list[Value] = [value for value in _column_values(slot, state) if isinstance(value, int)]
             return _groups(list(parameter.examples), held, _round_integers(slot), [1, 2, 3])
         case "number":
             held = [value for value in _column_values(slot, state) if isinstance(value, (int, float))]
@@ -126,7 +122,7 @@ def _texts(slot: Slot) -> list[Value]:
 
 @lru_cache(maxsize=1024)
 def _by_distance(
-    given: tuple[Value, ...], held: tuple[Value, ...], invented: tuple[str, ...], now: str
+    given: tuple[Value, ...], on_record: tuple[Value, ...], now: str, sort: Literal["date", "datetime"]
 ) -> list[list[Value]]:
     """Days in groups, nearest first: near days, days within months, days on record, days within years, and all.
 
@@ -135,9 +131,14 @@ def _by_distance(
 
     Args:
         given: Examples of the contract.
-        held: Days on record.
-        invented: Days around now.
+        on_record: Values of which those count that are days.
+        sort: Whether to give days or times; others around now are added.
     """
+    dates = [str(value) for value in on_record if _is_date(value)]
+    if sort == "date":
+        held, invented = [date[:10] for date in dates], _dates(now)
+    else:
+        held, invented = [date for date in dates if len(date) == 19], _times(now)
     today = datetime.strptime(now[:10], "%Y-%m-%d").date()
     days = {value: (day.date() - today).days for value in [*given, *held, *invented] if (day := day_of(value))}
 

@@ -18,6 +18,7 @@ from skillweave.schema.task import Criteria, Declined, GoldenCall
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
 from skillweave.world.world import World
+from synth.contracts import follows
 from synth.contracts.visibility import column_origins, columns_shown, columns_to_look_up, deciding_columns
 from synth.contracts.wording import name_in_words
 from synth.contracts.writes import lookup_sources, row_sources
@@ -177,6 +178,7 @@ def _unsuspecting_words(
     }
 
 
+@follows
 def is_rule_visible(blueprint: Blueprint, template: TaskTemplate) -> bool:
     """Whether reads show all that decides the rule which a template's last call is to break."""
     wanted = columns_to_look_up(blueprint, blueprint.tool(template.calls[-1].tool), template.forbidden or "")
