@@ -54,7 +54,8 @@ def plain_values(slot: Slot, state: QueryableState, now: str) -> list[list[Value
         case "boolean":
             return [[True, False]]
         case "date" | "datetime":
-            return _by_distance(tuple(parameter.examples), tuple(_column_values(slot, state)), now, parameter.type)
+            on_record = tuple(_column_values(slot, state))
+            return [[*group] for group in _by_distance(tuple(parameter.examples), on_record, now, parameter.type)]
         case "integer":
             held: list[Value] = [value for value in _column_values(slot, state) if isinstance(value, int)]
             return _groups(list(parameter.examples), held, _round_integers(slot), [1, 2, 3])
@@ -123,7 +124,7 @@ def _texts(slot: Slot) -> list[Value]:
 @lru_cache(maxsize=1024)
 def _by_distance(
     given: tuple[Value, ...], on_record: tuple[Value, ...], now: str, sort: Literal["date", "datetime"]
-) -> list[list[Value]]:
+) -> tuple[tuple[Value, ...], ...]:
     """Days in groups, nearest first: near days, days within months, days on record, days within years, and all.
 
     Examples that the contract's author gave and that are far off come first of all. Future days come before past ones,
@@ -148,7 +149,7 @@ def _by_distance(
     past, ahead = within(-PAST, 0), within(0, AHEAD)
     near = {*past, *ahead}
     known = near & {*given, *held}
-    return _groups(
+    groups = _groups(
         [value for value in given if value not in near],
         *((past, ahead) if known and known <= {*past} else (ahead, past)),
         within(-MONTHS, MONTHS),
@@ -156,6 +157,7 @@ def _by_distance(
         within(-YEARS, YEARS),
         [*days],
     )
+    return tuple(map(tuple, groups))
 
 
 @lru_cache(maxsize=256)
