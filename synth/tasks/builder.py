@@ -91,6 +91,7 @@ class InstanceBuilder:
         self._links = ArgumentLinks(self.instance)
         self._recorder = GoldenRecorder(self.session, self.instance)
         self._reason = "no lawful call"
+        self._is_unseen = False
         self._deepest = 0
         self._unlinked = ""
         self._failure = FailurePoint(0, -1)
@@ -104,7 +105,8 @@ class InstanceBuilder:
         if self.template.forbidden and not is_rule_visible(self.world.blueprint, self.template):
             raise NoInstance(f"what decides {self.template.forbidden} cannot be known")
         if not self._build_from(0):
-            raise NoInstance(self._reason, self._deepest, self._failure if self.explains else None)
+            stop = self._failure if self.explains else None
+            raise NoInstance(self._reason, self._deepest, stop, is_unseen=self._is_unseen)
         settle_optional_arguments(self.world.blueprint, self.instance)
         origins = {tool.name: column_origins(tool) for tool in self.world.blueprint.tools if tool.kind == "read"}
         try:
@@ -123,7 +125,7 @@ class InstanceBuilder:
         call = self.template.calls[place]
         tool = self.world.blueprint.tool(call.tool)
         rule = self._rule_to_break(call)
-        reason, self._unlinked = "", f"no row to name for {tool.name}"
+        reason, self._unlinked, is_unseen = "", f"no row to name for {tool.name}", False
         for settled in self._settled(call, place + 1):
             reason = reason or f"no {f'call that {rule} forbids' if rule else 'lawful call'} of {tool.name}"
             is_stuck = self.explains
@@ -132,6 +134,7 @@ class InstanceBuilder:
                 lookups = find_lookups(self._finder(), tool, call, arguments, settled.named, settled.linked)
                 if lookups is None:
                     reason = f"a row for {tool.name} {'is not shown, or ' if rule else ''}cannot be told apart"
+                    is_unseen = True
                     self._note_missing_lookup(place, tool, arguments, settled)
                     continue
                 before = self._savepoint()
@@ -147,7 +150,7 @@ class InstanceBuilder:
         if not reason:
             self._note(FailurePoint(place, -1, self._unlinked))
         if place >= self._deepest:
-            self._deepest, self._reason = place, reason or self._unlinked
+            self._deepest, self._reason, self._is_unseen = place, reason or self._unlinked, is_unseen
         return False
 
     def _note(self, failure: FailurePoint) -> None:

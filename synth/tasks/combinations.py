@@ -163,6 +163,8 @@ def combinations_of(
         try:
             combination = combination_for(world, template, caller, login, seed, number=combinations, alone=alone)
         except NoInstance as reason:
+            # What nobody is shown differs little from person to person.
+            misfits += bool(template.forbidden) and reason.is_unseen
             yield reason
             continue
         fault = KINDS[template.kind].misfit(world, combination) or (misfit(combination) if misfit else None)

@@ -87,12 +87,16 @@ class FailurePoint(NamedTuple):
 class NoInstance(Exception):
     """Why no instance came of a template for a caller; the message is the reason that is counted."""
 
-    def __init__(self, reason: str, call: int = 0, stop: FailurePoint | None = None) -> None:
+    def __init__(
+        self, reason: str, call: int = 0, stop: FailurePoint | None = None, *, is_unseen: bool = False
+    ) -> None:
         super().__init__(reason)
         self.call = call
         """The template's call, counted from 0, beyond which it did not get."""
         self.stop = stop
         """Set where an explanation was asked for."""
+        self.is_unseen = is_unseen
+        """Whether the call could be made, and a row that it names cannot be looked up."""
 
 
 class KindRecipe:
