@@ -82,11 +82,13 @@ class PreparedWorld:
     def sharing(self) -> Iterator[None]:
         """Have the sessions that are opened within it share what they find out. It is forgotten at the end."""
         before = self._states
-        self._states = before or StateTree()
+        self._states = shared = before or StateTree()
         try:
             yield
         finally:
             self._states = before
+            if before is None:
+                shared.forget()
 
     @property
     def states(self) -> StateTree | None:

@@ -93,10 +93,15 @@ class StateTree:
         """Count values that are to be remembered. If there are too many, forget everything first."""
         self._cells += cells
         if self._cells > MOST_CELLS:
-            for node in self._nodes:
-                for known in (node.next, node.found, node.steps):
-                    known.clear()
-            self._nodes, self._cells = [self.root], cells
+            self.forget()
+            self._cells = cells
+
+    def forget(self) -> None:
+        """Forget everything. States hold each other, so without this they would stay until the collector comes."""
+        for node in self._nodes:
+            for known in (node.next, node.found, node.steps):
+                known.clear()
+        self._nodes, self._cells = [self.root], 0
 
 
 class StateFollower:
