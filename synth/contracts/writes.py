@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-import sqlglot
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
@@ -323,7 +322,7 @@ def columns_filled_by(tool: Tool, parameter: str) -> dict[str, list[str]] | None
 
 @cache
 def _filled(sql: str, parameter: str) -> tuple[tuple[str, str], ...] | None:
-    tree = sqlglot.parse_one(sql, dialect="sqlite")
+    tree = parse(sql).tree
     places = [node for node in tree.find_all(exp.Placeholder) if node.name == parameter]
     columns = []
     for node in places:

@@ -8,10 +8,10 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-import sqlglot
 from sqlglot import TokenType, exp
 
 from skillweave.schema.contract import Parameter, Tool
+from skillweave.world.sql import parse, tokens
 from synth.contracts import follows
 from synth.contracts.writes import equal_bindings
 
@@ -101,10 +101,9 @@ def substitute(sql: str, name: str, expression: str) -> str:
 
 @cache
 def _positions(sql: str) -> tuple[tuple[str, int, int], ...]:
-    tokens = sqlglot.tokenize(sql, dialect="sqlite")
     return tuple(
         (name.text, colon.start, name.end + 1)
-        for colon, name in pairwise(tokens)
+        for colon, name in pairwise(tokens(sql))
         if colon.token_type is TokenType.COLON and name.start == colon.end + 1
     )
 
@@ -115,11 +114,6 @@ def _condition(rule: str, holds: str) -> GuardCondition:
 
 
 @cache
-def _tree(text: str) -> exp.Expr:
-    return sqlglot.parse_one(text, dialect="sqlite")
-
-
-@cache
 def _compared(
     texts: tuple[str, ...], parameter: str, is_key: bool
 ) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
@@ -127,7 +121,7 @@ def _compared(
     columns: dict[tuple[str, str], None] = {}
     literals: dict[float, None] = {}
     for text in texts:
-        for placeholder in _tree(text).find_all(exp.Placeholder):
+        for placeholder in parse(text).tree.find_all(exp.Placeholder):
             if placeholder.name == parameter:
                 for other in _compared_with(placeholder):
                     columns.update(dict.fromkeys(_columns(other)))
@@ -185,7 +179,7 @@ def own_equalities(holds: str, parameter: str, table: str, key: str) -> frozense
         table: The table.
         key: The column in which the rows have what the parameter names.
     """
-    guard = _tree(f"SELECT (\n{holds}\n)").expressions[0].unnest()
+    guard = parse(f"SELECT (\n{holds}\n)").tree.expressions[0].unnest()
     select = guard.this if isinstance(guard, exp.Exists) else None
     if not isinstance(select, exp.Select) or not isinstance(select.selects[0], exp.Literal):
         return frozenset()
@@ -223,7 +217,7 @@ def _spans(text: str) -> frozenset[tuple[str, str]]:
     """Pairs of parameters that bound one column: the first from below, the second from above."""
     lower: dict[tuple[str | None, str], set[str]] = {}
     upper: dict[tuple[str | None, str], set[str]] = {}
-    for column, low, high in _bounds(sqlglot.parse_one(text, dialect="sqlite")):
+    for column, low, high in _bounds(parse(text).tree):
         place = table_of_column(column), column.name
         lower.setdefault(place, set()).update(low)
         upper.setdefault(place, set()).update(high)
@@ -253,7 +247,7 @@ def _named(side: exp.Expr) -> set[str]:
 @cache
 def _changes(sql: str) -> str | None:
     """The condition that an update changes some value of its row; None if it writes no argument as it is."""
-    tree = sqlglot.parse_one(sql, dialect="sqlite")
+    tree = parse(sql).tree
     where = tree.args.get("where")
     if not isinstance(tree, exp.Update) or where is None:
         return None
