@@ -13,11 +13,11 @@ from sqlglot import TokenType, exp
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.world.sql import parse, tokens
 from synth.contracts import follows
-from synth.contracts.writes import equal_bindings
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Like, exp.ILike, exp.Glob)
 MOST_ROWS = 5000
 """Rows of one table that are considered for a parameter."""
+_SIGNS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
 _LOWER, _UPPER = (exp.GT, exp.GTE), (exp.LT, exp.LTE)
 
 
@@ -167,11 +167,11 @@ def table_of_column(column: exp.Column) -> str | None:
 
 
 @cache
-def own_equalities(holds: str, parameter: str, table: str, key: str) -> frozenset[tuple[str, str]]:
-    """What each row of a table meets that a guard can hold of: columns, and the bindings that they equal.
+def own_tests(holds: str, parameter: str, table: str, key: str) -> frozenset[str]:
+    """Tests, in SQL, that each row of a table meets whose key lets a guard hold as a parameter.
 
-    They are read from a guard that such a row exists: `EXISTS (SELECT 1 FROM visit WHERE visit_id = :visit_id AND
-    patient_id = :caller ...)`. Of other guards nothing is known, and the set is empty.
+    They are parts of a guard that such a row exists: `patient_id = :caller` and `days > 3` of `EXISTS (SELECT 1 FROM
+    visit WHERE visit_id = :visit_id AND patient_id = :caller AND days > 3)`. Of other guards nothing is known.
 
     Args:
         holds: The guard.
@@ -183,11 +183,28 @@ def own_equalities(holds: str, parameter: str, table: str, key: str) -> frozense
     select = guard.this if isinstance(guard, exp.Exists) else None
     if not isinstance(select, exp.Select) or not isinstance(select.selects[0], exp.Literal):
         return frozenset()
-    if select.ctes or select.args.get("having"):
+    where = select.args.get("where")
+    if where is None or select.ctes or select.args.get("having"):
         return frozenset()
-    equal = [*equal_bindings(select.args.get("where"))]
-    named = {c.table for c, name in equal if (name, c.name, table_of_column(c)) == (parameter, key, table)}
-    return frozenset((c.name, name) for c, name in equal if c.table in named and name != parameter)
+    tests = [*_simple_tests(where.this)]
+    wanted = f"{key} = :{parameter}"
+    named = {column.table for column, test in tests if test == wanted and table_of_column(column) == table}
+    return frozenset(test for column, test in tests if column.table in named and test != wanted)
+
+
+def _simple_tests(condition: exp.Expr) -> Iterator[tuple[exp.Column, str]]:
+    """Comparisons of a column with a binding or literal that a condition demands, each without its table's name."""
+    inner = condition.unnest()
+    if isinstance(inner, exp.And):
+        yield from _simple_tests(inner.left)
+        yield from _simple_tests(inner.right)
+        return
+    sides = [(inner.this, inner.args.get("expression"))] if type(inner) in _SIGNS else []
+    for column, other in [*sides, *(sides[0][::-1] for _ in sides if isinstance(inner, exp.EQ))]:
+        if isinstance(column, exp.Column) and isinstance(other, exp.Literal):
+            yield column, f"{column.name} {_SIGNS[type(inner)]} {other.sql(dialect='sqlite')}"
+        elif isinstance(column, exp.Column) and isinstance(other, exp.Placeholder):
+            yield column, f"{column.name} {_SIGNS[type(inner)]} :{other.name}"
 
 
 def _owner(table: exp.Table) -> exp.Expr | None:
@@ -266,9 +283,9 @@ def _changes(sql: str) -> str | None:
 @lru_cache(maxsize=2048)
 def rows_query(table: str, column: str, parameter: str, desired: tuple[DesiredGuard, ...]) -> str:
     """The query for the values of a column that meet guards as a parameter."""
-    own = [own_equalities(guard.condition.holds, parameter, table, column) for guard in desired if guard.holds]
-    # No other rows can meet the guards, and where their owner is bound, SQLite need not look at all of them.
-    met = " AND ".join(f"{column} = :{name}" for column, name in sorted(frozenset().union(*own)))
+    # Rows that cannot meet the guards are left out before the guards look at each row by itself.
+    own = [own_tests(guard.condition.holds, parameter, table, column) for guard in desired if guard.holds]
+    met = " AND ".join(sorted(frozenset[str]().union(*own)))
     listed = f"WITH candidate(value) AS (SELECT DISTINCT {column} FROM {table}{' WHERE ' * bool(met)}{met})"
     tested = [guard.test([(parameter, "candidate.value")]) for guard in desired]
     where = f" WHERE {' AND '.join(tested)}" if tested else ""
