@@ -212,7 +212,7 @@ class ArgumentSearch:
         bound: Mapping[str, Value],
         budget: list[int],
     ) -> list[list[Value]]:
-        """The values of each group that meet the guards, in new lists: what is known of plain values is not to be changed.
+        """The values of each group that meet the guards, in new lists: those that are remembered stay as they are.
 
         They are what `_meeting_values` finds of one group after the other, at the same cost; but a value is tested
         once, however many groups it is in, since guards ask about each value by itself.
