@@ -34,7 +34,7 @@ class Statement:
         """Numbers and strings, in order of appearance; strings without their quotes."""
         return tuple(str(node.this) for node in self._all(exp.Literal))
 
-    @property
+    @cached_property
     def target(self) -> str | None:
         """The table that an INSERT, UPDATE or DELETE writes; None for a statement that only reads."""
         if not isinstance(self.tree, exp.Insert | exp.Update | exp.Delete):

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, build_scope
+
+from skillweave.base.errors import WorldError
+from skillweave.world.sql import parse
 
 TableColumn = tuple[str, str]
 """Table and column."""
@@ -64,8 +65,8 @@ def joined_tables(select: str) -> tuple[JoinedTables, ...]:
 
 def _scope(select: str) -> Scope | None:
     try:
-        return build_scope(sqlglot.parse_one(select, dialect="sqlite"))
-    except (SqlglotError, RecursionError):
+        return build_scope(parse(select).tree)
+    except WorldError:
         return None
 
 

@@ -6,7 +6,6 @@ The answers follow from the contract's SQL alone. No data are read.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 
-import sqlglot
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
@@ -89,7 +88,7 @@ def is_owned_by_person(blueprint: Blueprint, entity: Entity) -> bool:
 
 def inserted_tables(blueprint: Blueprint) -> set[str]:
     """Tables that some tool inserts into."""
-    trees = [sqlglot.parse_one(effect.sql, dialect="sqlite") for tool in blueprint.tools for effect in tool.effects]
+    trees = [parse(effect.sql).tree for tool in blueprint.tools for effect in tool.effects]
     return {tree.find(exp.Table).name for tree in trees if isinstance(tree, exp.Insert) and tree.find(exp.Table)}  # type: ignore[union-attr]
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-import sqlglot
 from sqlglot import TokenType, exp
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Event, Invariant, Parameter, Tool
 from skillweave.schema.entity import Domain, Entity, Relation
 from skillweave.schema.record import table_of
+from skillweave.world.sql import parse
+from skillweave.world.sql import tokens as sql_tokens
 from synth.offline.manuals import ManualWriter
 from synth.offline.services import OfflineQuestion, ServiceVariant, domains_of, services_for
 from synth.policy.manual import ManualParts
@@ -57,7 +58,7 @@ class AvailableEntities:
     def translate(self, sql: str) -> str:
         """The statement with the tables of renamed entities under their new names."""
         changes = {table_of(old): table_of(new) for old, new in self.renamed.items()}
-        tokens = sqlglot.tokenize(sql, dialect="sqlite")
+        tokens = sql_tokens(sql)
         for place in range(len(tokens) - 1, -1, -1):
             token = tokens[place]
             bound = place > 0 and tokens[place - 1].token_type in (TokenType.COLON, TokenType.DOT)
@@ -158,7 +159,7 @@ def _adapted_select(select: str, available: AvailableEntities) -> str | None:
     """The SELECT without the result columns that are not possible; None if nothing is left."""
     if available.supports(select):
         return select
-    tree = sqlglot.parse_one(select, dialect="sqlite")
+    tree = parse(select).tree
     if not isinstance(tree, exp.Select):
         return None
     columns = [p for p in tree.expressions if available.supports(tree.copy().select(p, append=False).sql("sqlite"))]

@@ -31,7 +31,7 @@ Arguments = dict[str, Value]
 ParameterNames = tuple[str, ...]
 JointChoice = tuple[ParameterNames, list[tuple[Value, ...]]]
 """Parameters that are bound together, with the values that they can take. Mostly one parameter alone."""
-WIDTHS = (4, 16, 64)
+WIDTHS = (4, 16, 32, 64)
 """Candidate values in one query. There are few sizes, so that SQLite can reuse prepared statements."""
 
 
@@ -212,13 +212,15 @@ class ArgumentSearch:
         bound: Mapping[str, Value],
         budget: list[int],
     ) -> list[list[Value]]:
-        """The values of each group that meet the guards.
+        """The values of each group that meet the guards, in new lists: those that are remembered stay as they are.
 
         They are what `_meeting_values` finds of one group after the other, at the same cost; but a value is tested
         once, however many groups it is in, since guards ask about each value by itself.
         """
+        if not desired:
+            return [[*group] for group in groups]
         reached = []
-        for group in groups if desired else ():
+        for group in groups:
             batches = min(-(-len(group) // WIDTHS[-1]), max(budget[0], 0))
             budget[0] -= batches
             reached.append(group[: batches * WIDTHS[-1]])
@@ -227,7 +229,7 @@ class ArgumentSearch:
             *{(value.__class__, value): (value,) for group in reached for value in group}.values()
         ]
         met = {(value.__class__, value) for (value,) in self._filter((name,), tested, desired, bound, [len(tested)])}
-        return [[one for one in group if (one.__class__, one) in met] for group in reached] if desired else groups
+        return [[one for one in group if (one.__class__, one) in met] for group in reached]
 
     def _filter(
         self,

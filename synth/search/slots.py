@@ -8,16 +8,16 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-import sqlglot
 from sqlglot import TokenType, exp
 
 from skillweave.schema.contract import Parameter, Tool
+from skillweave.world.sql import parse, tokens
 from synth.contracts import follows
-from synth.contracts.writes import equal_bindings
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Like, exp.ILike, exp.Glob)
 MOST_ROWS = 5000
 """Rows of one table that are considered for a parameter."""
+_SIGNS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
 _LOWER, _UPPER = (exp.GT, exp.GTE), (exp.LT, exp.LTE)
 
 
@@ -101,10 +101,9 @@ def substitute(sql: str, name: str, expression: str) -> str:
 
 @cache
 def _positions(sql: str) -> tuple[tuple[str, int, int], ...]:
-    tokens = sqlglot.tokenize(sql, dialect="sqlite")
     return tuple(
         (name.text, colon.start, name.end + 1)
-        for colon, name in pairwise(tokens)
+        for colon, name in pairwise(tokens(sql))
         if colon.token_type is TokenType.COLON and name.start == colon.end + 1
     )
 
@@ -115,11 +114,6 @@ def _condition(rule: str, holds: str) -> GuardCondition:
 
 
 @cache
-def _tree(text: str) -> exp.Expr:
-    return sqlglot.parse_one(text, dialect="sqlite")
-
-
-@cache
 def _compared(
     texts: tuple[str, ...], parameter: str, is_key: bool
 ) -> tuple[tuple[tuple[str, str], ...], tuple[float, ...]]:
@@ -127,7 +121,7 @@ def _compared(
     columns: dict[tuple[str, str], None] = {}
     literals: dict[float, None] = {}
     for text in texts:
-        for placeholder in _tree(text).find_all(exp.Placeholder):
+        for placeholder in parse(text).tree.find_all(exp.Placeholder):
             if placeholder.name == parameter:
                 for other in _compared_with(placeholder):
                     columns.update(dict.fromkeys(_columns(other)))
@@ -173,11 +167,11 @@ def table_of_column(column: exp.Column) -> str | None:
 
 
 @cache
-def own_equalities(holds: str, parameter: str, table: str, key: str) -> frozenset[tuple[str, str]]:
-    """What each row of a table meets that a guard can hold of: columns, and the bindings that they equal.
+def own_tests(holds: str, parameter: str, table: str, key: str) -> frozenset[str]:
+    """Tests, in SQL, that each row of a table meets whose key lets a guard hold as a parameter.
 
-    They are read from a guard that such a row exists: `EXISTS (SELECT 1 FROM visit WHERE visit_id = :visit_id AND
-    patient_id = :caller ...)`. Of other guards nothing is known, and the set is empty.
+    They are parts of a guard that such a row exists: `patient_id = :caller` and `days > 3` of `EXISTS (SELECT 1 FROM
+    visit WHERE visit_id = :visit_id AND patient_id = :caller AND days > 3)`. Of other guards nothing is known.
 
     Args:
         holds: The guard.
@@ -185,15 +179,32 @@ def own_equalities(holds: str, parameter: str, table: str, key: str) -> frozense
         table: The table.
         key: The column in which the rows have what the parameter names.
     """
-    guard = _tree(f"SELECT (\n{holds}\n)").expressions[0].unnest()
+    guard = parse(f"SELECT (\n{holds}\n)").tree.expressions[0].unnest()
     select = guard.this if isinstance(guard, exp.Exists) else None
     if not isinstance(select, exp.Select) or not isinstance(select.selects[0], exp.Literal):
         return frozenset()
-    if select.ctes or select.args.get("having"):
+    where = select.args.get("where")
+    if where is None or select.ctes or select.args.get("having"):
         return frozenset()
-    equal = [*equal_bindings(select.args.get("where"))]
-    named = {c.table for c, name in equal if (name, c.name, table_of_column(c)) == (parameter, key, table)}
-    return frozenset((c.name, name) for c, name in equal if c.table in named and name != parameter)
+    tests = [*_simple_tests(where.this)]
+    wanted = f"{key} = :{parameter}"
+    named = {column.table for column, test in tests if test == wanted and table_of_column(column) == table}
+    return frozenset(test for column, test in tests if column.table in named and test != wanted)
+
+
+def _simple_tests(condition: exp.Expr) -> Iterator[tuple[exp.Column, str]]:
+    """Comparisons of a column with a binding or literal that a condition demands, each without its table's name."""
+    inner = condition.unnest()
+    if isinstance(inner, exp.And):
+        yield from _simple_tests(inner.left)
+        yield from _simple_tests(inner.right)
+        return
+    sides = [(inner.this, inner.args.get("expression"))] if type(inner) in _SIGNS else []
+    for column, other in [*sides, *(sides[0][::-1] for _ in sides if isinstance(inner, exp.EQ))]:
+        if isinstance(column, exp.Column) and isinstance(other, exp.Literal):
+            yield column, f"{column.name} {_SIGNS[type(inner)]} {other.sql(dialect='sqlite')}"
+        elif isinstance(column, exp.Column) and isinstance(other, exp.Placeholder):
+            yield column, f"{column.name} {_SIGNS[type(inner)]} :{other.name}"
 
 
 def _owner(table: exp.Table) -> exp.Expr | None:
@@ -223,7 +234,7 @@ def _spans(text: str) -> frozenset[tuple[str, str]]:
     """Pairs of parameters that bound one column: the first from below, the second from above."""
     lower: dict[tuple[str | None, str], set[str]] = {}
     upper: dict[tuple[str | None, str], set[str]] = {}
-    for column, low, high in _bounds(sqlglot.parse_one(text, dialect="sqlite")):
+    for column, low, high in _bounds(parse(text).tree):
         place = table_of_column(column), column.name
         lower.setdefault(place, set()).update(low)
         upper.setdefault(place, set()).update(high)
@@ -253,7 +264,7 @@ def _named(side: exp.Expr) -> set[str]:
 @cache
 def _changes(sql: str) -> str | None:
     """The condition that an update changes some value of its row; None if it writes no argument as it is."""
-    tree = sqlglot.parse_one(sql, dialect="sqlite")
+    tree = parse(sql).tree
     where = tree.args.get("where")
     if not isinstance(tree, exp.Update) or where is None:
         return None
@@ -272,9 +283,9 @@ def _changes(sql: str) -> str | None:
 @lru_cache(maxsize=2048)
 def rows_query(table: str, column: str, parameter: str, desired: tuple[DesiredGuard, ...]) -> str:
     """The query for the values of a column that meet guards as a parameter."""
-    own = [own_equalities(guard.condition.holds, parameter, table, column) for guard in desired if guard.holds]
-    # No other rows can meet the guards, and where their owner is bound, SQLite need not look at all of them.
-    met = " AND ".join(f"{column} = :{name}" for column, name in sorted(frozenset().union(*own)))
+    # Rows that cannot meet the guards are left out before the guards look at each row by itself.
+    own = [own_tests(guard.condition.holds, parameter, table, column) for guard in desired if guard.holds]
+    met = " AND ".join(sorted(frozenset[str]().union(*own)))
     listed = f"WITH candidate(value) AS (SELECT DISTINCT {column} FROM {table}{' WHERE ' * bool(met)}{met})"
     tested = [guard.test([(parameter, "candidate.value")]) for guard in desired]
     where = f" WHERE {' AND '.join(tested)}" if tested else ""

@@ -7,8 +7,9 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -20,6 +21,9 @@ from skillweave.schema.record import Row
 from skillweave.world import database
 from synth.contracts.visibility import inserted_tables
 from synth.simulation.events import broken_invariants
+
+if TYPE_CHECKING:
+    from faker import Faker
 
 POPULATION_SIZE = 60
 """Persons of one kind in a run."""
@@ -36,8 +40,9 @@ SHARE_IN_EVERY_WORLD = 0.75
 """Share of a world's persons who are in every world."""
 
 
-def population(seed: int, person: str, today: date, size: int = POPULATION_SIZE) -> list[Row]:
-    """All persons of a kind, by rank, with every attribute that worlds may share.
+@lru_cache(maxsize=64)
+def population(seed: int, person: str, today: date, size: int = POPULATION_SIZE) -> tuple[Row, ...]:
+    """All persons of a kind, by rank, with every attribute that worlds may share. Nobody may change them.
 
     Args:
         seed: The run's seed.
@@ -45,7 +50,11 @@ def population(seed: int, person: str, today: date, size: int = POPULATION_SIZE)
         today: The run's day; ages are counted from it.
         size: How many persons there are.
     """
-    return [_person(seed, person, rank, today) for rank in range(1, size + 1)]
+    # Imported here because Faker takes long to load, and most commands draw no persons.
+    from faker import Faker
+
+    faker = Faker("en_GB")
+    return tuple(_person(faker, seed, person, rank, today) for rank in range(1, size + 1))
 
 
 def members_of_world(seed: int, person: str, world: str, count: int, size: int = POPULATION_SIZE) -> list[int]:
@@ -96,11 +105,7 @@ def person_tables(blueprints: Sequence[Blueprint], seed: int, now: str) -> dict[
     }
 
 
-def _person(seed: int, person: str, rank: int, today: date) -> Row:
-    # Imported here because Faker takes long to load, and most commands draw no persons.
-    from faker import Faker
-
-    faker = Faker("en_GB")
+def _person(faker: "Faker", seed: int, person: str, rank: int, today: date) -> Row:
     faker.seed_instance(f"{seed}/{person}/{rank}")
     random = Random(f"{seed}/population/{person}/{rank}")
     first, last = faker.first_name(), faker.last_name()
@@ -239,8 +244,9 @@ def _foreign_key_faults(connection: sqlite3.Connection) -> list[tuple[Any, ...]]
     return connection.execute("PRAGMA foreign_key_check").fetchall()
 
 
+@lru_cache(maxsize=8)
 def pools(seed: int) -> dict[str, list[str]]:
-    """Invented texts by kind, for generators to draw from."""
+    """Invented texts by kind, for generators to draw from. Nobody may change them."""
     # Imported here because Faker takes long to load.
     from faker import Faker
 
