@@ -18,6 +18,7 @@ from skillweave.world.interpreter import changed_by, column_names
 from skillweave.world.prepared import DatabaseCopy, PreparedWorld
 from skillweave.world.states import Change, StateNode, StateTree, question_key
 
+_UNKNOWN: Any = object()
 Answer = TypeVar("Answer")
 Work = Callable[[sqlite3.Connection], tuple[Answer, Change | None]]
 """What is done with the present rows: it gives an answer, and the change that it has made."""
@@ -82,11 +83,11 @@ class State:
         if self._states is None:
             return find()
         known = self._node.found
-        if key not in known:
-            answer = find()
-            self._states.remember(cells(answer))
-            known[key] = answer
-        remembered: Answer = known[key]
+        remembered: Answer = known.get(key, _UNKNOWN)
+        if remembered is _UNKNOWN:
+            remembered = find()
+            self._states.remember(cells(remembered))
+            known[key] = remembered
         return remembered
 
     def counter(self) -> IdCounter:

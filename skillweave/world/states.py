@@ -24,6 +24,10 @@ MOST_UNDONE = 64
 """Returns to savepoints in one transaction: SQLite's journal of savepoints only grows, and slows it down."""
 
 
+_PLAIN = frozenset({str, int, type(None)})
+"""Types no two of which have equal values, so that these can stand in a key as they are."""
+
+
 class Change(NamedTuple):
     """What leads from one state to the next: statements with their bindings, or a patch."""
 
@@ -198,7 +202,7 @@ class StateFollower:
 
 def key_of(values: Mapping[str, object]) -> Hashable:
     """Values by name as a key: equal only for equal values of equal types."""
-    return tuple([value if value.__class__ is str else (repr(value),) for value in values.values()])
+    return tuple([value if value.__class__ in _PLAIN else (repr(value),) for value in values.values()])
 
 
 def question_key(text: str, bindings: Mapping[str, object]) -> Hashable:

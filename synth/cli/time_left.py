@@ -63,6 +63,13 @@ class ExpectedItems:
         self._run = run
         self._records = run.manifest.items()
         self._combinations = keys_of(DOMAIN_COMBINATIONS.pattern, self._records)
+        self._done: dict[str, dict[str, list[ItemRecord]]] = {}
+        """Step -> key of an item, or kind of items -> their records."""
+        for record in self._records:
+            if record.state == "done":
+                of_step = self._done.setdefault(record.step, {})
+                for name in (f"item {record.key}", self._kind(record.key)):
+                    of_step.setdefault(name, []).append(record)
         shipped = Sizes.shipped()
         self._shipped = shipped.steps
         self._domains = self._param(DOMAIN_COUNT, shipped.domains)
@@ -94,9 +101,8 @@ class ExpectedItems:
 
     def _similar(self, step: PipelineStep[Any], key: str) -> list[ItemRecord]:
         """The last record of an item; else those of items of the same kind: a join, of a combination, of a domain."""
-        done = [record for record in self._records if record.step == step.name and record.state == "done"]
-        own = [record for record in done if record.key == key]
-        return own or [record for record in done if self._kind(record.key) == self._kind(key)]
+        done = self._done.get(step.name, {})
+        return done.get(f"item {key}") or done.get(self._kind(key), [])
 
     def _kind(self, key: str) -> str:
         return JOIN if key == JOIN else "combination" if self._is_joined(key) else "domain"

@@ -17,7 +17,7 @@ def preview(
     monkeypatch.chdir(folder)
     Path("config.yaml").write_text("seed: 7\n")
     with pytest.raises(SystemExit) as ended:
-        main(None, ["preview", service, "--set", "steps.s06_database_generation.visits=300"])
+        main(None, ["preview", service, "--set", "steps.s06_database_generation.visits=100"])
     shown = capsys.readouterr()
     return ended.value.code, shown.out, shown.err.splitlines()
 

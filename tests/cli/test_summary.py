@@ -43,7 +43,7 @@ def test_the_summary_of_many_rejections_fits_a_screen(toy: Toy) -> None:
 
 
 def test_a_second_run_says_how_much_was_as_it_was(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     _, lines = toy.run()
     assert summary(lines)[0].startswith("all 11 items as they were, in 4 steps; took ")
     (toy.outputs / "blobs" / "beta.bin").unlink()
@@ -52,7 +52,7 @@ def test_a_second_run_says_how_much_was_as_it_was(toy: Toy) -> None:
 
 
 def test_a_retry_with_nothing_rejected_says_so(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     assert "nothing was rejected, so there is nothing to retry" in toy.run("--retry-rejected")[1]
 
 

@@ -1,5 +1,6 @@
 """A toy pipeline that runs on the tests' shared Prefect server."""
 
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,8 @@ class Toy:
 
     folder: Path
     capture: pytest.CaptureFixture[str]
+    kept: Path
+    """Where the outputs of a whole run are kept for all tests, once one has asked for them."""
     outputs: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,6 +47,14 @@ class Toy:
         assert isinstance(code, int)
         return code, [*shown.out.splitlines(), *shown.err.splitlines()]
 
+    def finish(self) -> None:
+        """Have what a whole run makes."""
+        if not self.kept.exists():
+            assert self.run()[0] == 0
+            shutil.copytree(self.outputs, self.kept)
+        else:
+            shutil.copytree(self.kept, self.outputs)
+
     def artifacts(self) -> dict[str, bytes]:
         """All files that have to be the same bytes every time."""
         return {
@@ -54,10 +65,16 @@ class Toy:
 
 
 @pytest.fixture
-def toy(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, api_url: str) -> Toy:
+def toy(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    api_url: str,
+) -> Toy:
     """A toy pipeline that is about to run on the shared server."""
     monkeypatch.setenv("PREFECT_API_URL", api_url)
-    made = Toy(tmp_path, capsys)
+    made = Toy(tmp_path, capsys, tmp_path_factory.getbasetemp() / "toy")
     made.configure("alpha", "beta", "gamma")
     return made
 

@@ -43,7 +43,7 @@ def processes_of(session: int) -> list[int]:
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(toy: Toy, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    toy.run()
+    toy.finish()
     expected = toy.artifacts()
     toy.outputs = tmp_path / "killed"
     run = begin(toy, log)

@@ -115,7 +115,7 @@ def test_with_a_budget_answers_have_a_limit(toy: Toy, server: ScriptedServer) ->
 def test_a_budget_without_a_price_is_refused_before_anything_is_forgotten(
     toy: Toy, server: ScriptedServer, place: str
 ) -> None:
-    toy.run()
+    toy.finish()
     before = toy.artifacts()
     unpriced = {"model": "openai/other", "base_url": f"{server.url}/v1"}
     textual = unpriced if place == "textual" else {"model": "offline/author", "fallback": [unpriced]}

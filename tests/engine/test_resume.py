@@ -11,7 +11,7 @@ from tests.engine.conftest import PLACE, Toy, done
 
 
 def test_a_finished_run_is_not_redone_and_needs_no_server(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert toy.run()[0] == 0
+    toy.finish()
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     status, lines = toy.run()
     assert (status, done(lines)) == (0, [])
@@ -19,14 +19,14 @@ def test_a_finished_run_is_not_redone_and_needs_no_server(toy: Toy, monkeypatch:
 
 
 def test_a_redone_item_that_comes_out_equal_stops_the_wave(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     _, lines = toy.run("--set", "steps.s02_lengths.most=50")
     assert "s02 lengths.json[alpha]: redo, parameter most changed 100 -> 50" in lines
     assert done(lines) == ["s02 lengths.json[alpha]", "s02 lengths.json[beta]", "s02 lengths.json[gamma]"]
 
 
 def test_a_changed_value_redoes_only_its_readers(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     _, lines = toy.run("--set", "steps.s02_lengths.most=4")
     assert "s03 notes/alpha: redo, input lengths.json[alpha] changed" in lines
     assert "s03 summary.txt: redo, input notes/alpha.md changed" in lines
@@ -62,7 +62,7 @@ def edit_value(toy: Toy) -> None:
     ],
 )
 def test_a_tampered_output_is_made_again_alone(toy: Toy, tamper: Callable[[Toy], None], reason: str) -> None:
-    toy.run()
+    toy.finish()
     before = toy.artifacts()
     tamper(toy)
     _, lines = toy.run()
@@ -86,7 +86,7 @@ def touch_all(toy: Toy) -> None:
 
 @pytest.mark.parametrize("lose", [lose_parts, lose_joined, touch_all])
 def test_what_can_be_had_from_elsewhere_is_not_redone(toy: Toy, lose: Callable[[Toy], None]) -> None:
-    toy.run()
+    toy.finish()
     before = toy.artifacts()
     lose(toy)
     _, lines = toy.run()
@@ -95,7 +95,7 @@ def test_what_can_be_had_from_elsewhere_is_not_redone(toy: Toy, lose: Callable[[
 
 
 def test_what_no_seed_leads_to_any_more_is_removed(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     toy.configure("alpha")
     toy.run()
     assert set(toy.artifacts()) == {
@@ -164,7 +164,7 @@ def test_any_number_of_workers_gives_the_same_bytes(toy: Toy) -> None:
 
 
 def test_fresh_forgets_a_step_and_what_follows(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     before = toy.artifacts()
     _, lines = toy.run("--fresh", "s03")
     assert {line.split()[0] for line in done(lines)} == {"s03", "s04"}
@@ -188,7 +188,7 @@ def look(toy: Toy) -> dict[str, tuple[int, int]]:
 
 
 def test_a_dry_run_tells_and_writes_nothing(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     before = look(toy)
     status, lines = toy.run("--dry-run", "--set", "steps.s02_lengths.most=4")
     assert status == 0
@@ -205,7 +205,7 @@ def test_a_dry_run_of_nothing_makes_no_folder(toy: Toy) -> None:
 
 
 def test_a_copy_elsewhere_goes_on(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     moved = toy.folder / "moved"
     shutil.copytree(toy.outputs, moved, copy_function=shutil.copyfile)
     toy.outputs = moved
@@ -213,7 +213,7 @@ def test_a_copy_elsewhere_goes_on(toy: Toy) -> None:
 
 
 def test_a_dry_run_names_a_joined_file_that_is_missing(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     (toy.outputs / "lengths.json").unlink()
     status, lines = toy.run("--dry-run")
     assert (status, lines[0]) == (0, "lengths.json: would be joined again, missing or changed")
@@ -222,7 +222,7 @@ def test_a_dry_run_names_a_joined_file_that_is_missing(toy: Toy) -> None:
 
 
 def test_a_folder_in_an_artifacts_place_is_a_line(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     (toy.outputs / "lengths.json").unlink()
     (toy.outputs / "lengths.json").mkdir()
     status, lines = toy.run()
@@ -231,7 +231,7 @@ def test_a_folder_in_an_artifacts_place_is_a_line(toy: Toy) -> None:
 
 
 def test_names_that_are_near_are_offered(toy: Toy) -> None:
-    toy.run()
+    toy.finish()
     with pytest.raises(SystemExit) as ended:
         main(PLACE, ["explain", "notes/alphq", *toy.arguments()[1:]])
     assert ended.value.code == 2

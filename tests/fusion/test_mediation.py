@@ -129,7 +129,8 @@ def test_conflicts_that_cannot_be_printed_are_sent_back(conflicts: list[PolicyCo
     assert any(fault in one for one in found), found
 
 
-def test_a_rule_that_is_too_much_work_is_dropped_by_itself() -> None:
+def test_a_rule_that_is_too_much_work_is_dropped_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skillweave.world.prepared.MAX_STEPS", 1_000_000)
     many = ", ".join(f"Library__Fine f{number}" for number in range(9))
     heavy = a_rule(
         "heavy",

@@ -1,10 +1,6 @@
 """Histories: lawful, repeatable, and never against an invariant."""
 
-import hashlib
-import os
 import sqlite3
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -77,23 +73,6 @@ def test_a_broken_invariant_is_told_with_the_change_that_broke_it() -> None:
 def test_another_seed_is_another_history(lived: HistoryResult) -> None:
     other = simulate_history(a_blueprint(DOMAIN), reference_rows(DOMAIN), NOW, SHORT, "7/b")
     assert other.rows != lived.rows
-
-
-def a_digest() -> str:
-    """Of a short history, completed."""
-    blueprint, plan = a_blueprint(DOMAIN), HistoryPlan(visits=10, days=2)
-    built = close_gaps(blueprint, simulate_history(blueprint, reference_rows(DOMAIN), NOW, plan, "7/a"), NOW, "7")
-    return hashlib.sha256(repr((built.rows, built.summary)).encode()).hexdigest()
-
-
-def test_a_history_is_the_same_in_another_process() -> None:
-    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    code = "from tests.simulation.test_build import a_digest; print(a_digest())"
-    command = [sys.executable, "-c", code]
-    variables = {**os.environ, "PYTHONHASHSEED": seed}
-    assert (
-        subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout == a_digest() + "\n"
-    )
 
 
 def test_events_of_weight_nothing_never_happen() -> None:
