@@ -58,7 +58,7 @@ class CompiledTool:
     """The prefix of each minted id, in the same order."""
 
 
-@dataclass
+@dataclass(slots=True)
 class CallOutcome:
     """The outcome of a call."""
 
