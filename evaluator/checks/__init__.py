@@ -96,8 +96,9 @@ def make_checks(trial: Trial, names: tuple[str, ...] = ()) -> Checks:
     records = {
         name: CHECKS.call(name, CHECKS[name].record, trial) for name in names or CHECKS if not CHECKS[name].needs_judge
     }
-    own = {name: _own(name, record) for name, record in records.items() if name in CHECKS.own and record is not None}
-    return Checks(**{name: record for name, record in records.items() if name not in CHECKS.own}, own=own)
+    plugged = CHECKS.own
+    own = {name: _own(name, record) for name, record in records.items() if name in plugged and record is not None}
+    return Checks(**{name: record for name, record in records.items() if name not in plugged}, own=own)
 
 
 def basis_fault(task: Task) -> str | None:

@@ -48,7 +48,7 @@ def mentions(fact: FactToTell, messages: Sequence[Message], now: str = "") -> It
     """Positions of the agent's messages that hold the fact's value or a rival of it."""
     for place, message in enumerate(messages):
         is_heard = message.role == "assistant" and bool((message.content or "").strip())
-        if is_heard and (_holds(fact, messages, place, now) or _rivals(fact, messages, place, now)):
+        if is_heard and (_holds(fact, messages, place, now) or _has_rival(fact, messages, place, now)):
             yield place
 
 
@@ -60,7 +60,7 @@ def known_since(fact: FactToTell, steps: Sequence[ExecutedCall]) -> int | None:
 def _tells(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
     if not _holds(fact, messages, place, now):
         return False
-    return _rivals(fact, messages, place, now) <= MOST_RIVALS or _is_taken_up(fact, messages, place, now)
+    return sum(_said_rivals(fact, messages, place, now)) <= MOST_RIVALS or _is_taken_up(fact, messages, place, now)
 
 
 def _is_taken_up(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
@@ -68,22 +68,29 @@ def _is_taken_up(fact: FactToTell, messages: Sequence[Message], place: int, now:
     answer = next((at for at in range(place + 1, len(messages)) if messages[at].role == "user"), None)
     if answer is None:
         return False
-    return _holds(fact, messages, answer, now) and not _rivals(fact, messages, answer, now)
+    return _holds(fact, messages, answer, now) and not _has_rival(fact, messages, answer, now)
 
 
 def _holds(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
-    return any(_says(fact, value, messages, place, now) for value in fact.values)
+    return any(_said(fact, fact.values, messages, place, now))
 
 
-def _rivals(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> int:
-    others = [value for value in fact.rivals if value not in fact.values]
-    return sum(_says(fact, value, messages, place, now) for value in others)
+def _has_rival(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
+    return any(_said_rivals(fact, messages, place, now))
 
 
-def _says(fact: FactToTell, value: Json, messages: Sequence[Message], place: int, now: str) -> bool:
+def _said_rivals(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> Iterator[bool]:
+    return _said(fact, [value for value in fact.rivals if value not in fact.values], messages, place, now)
+
+
+def _said(
+    fact: FactToTell, values: Sequence[Json], messages: Sequence[Message], place: int, now: str
+) -> Iterator[bool]:
+    """Whether a message says each of the values."""
     earlier = [one.content for one in messages[:place] if one.role in ("user", "assistant") and one.content]
     text = messages[place].content or ""
-    return states_value(text, value, type=fact.type, unit=fact.unit, now=now, earlier=earlier)
+    for value in values:
+        yield states_value(text, value, type=fact.type, unit=fact.unit, now=now, earlier=earlier)
 
 
 def _returns(value: Json, wanted: Sequence[Json]) -> bool:

@@ -103,6 +103,8 @@ def open_run(options: EvaluationOptions) -> Iterator[EvaluationRun]:
     """
     options.load_plugins()
     require_runner(options.execution)
+    if not options.quiet:
+        print(one_line(f"reading the trajectories in {options.rollouts}"), flush=True)
     rollouts = find_rollouts(options.rollouts)
     results = ResultsFile(options.output)
     if any(path.resolve() == results.path.resolve() for path in rollouts.files):

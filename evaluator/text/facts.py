@@ -216,7 +216,8 @@ class UserKnowledge:
         self._facts = scenario.facts
         self._now = now
         own = [scenario.goal, scenario.reason, persona.name, f"{persona.age}", *persona.traits, now, *texts]
-        self._texts = [*own, *chain.from_iterable(_texts_of(fact) for fact in scenario.facts)]
+        told = [text for fact in scenario.facts for text in (fact.text, *_forms(fact.value, _unit(fact)))]
+        self._texts = (*own, *told)
 
     def faults(self, text: str, heard: Sequence[str] = ()) -> list[str]:
         """Tokens of a user's text that the user cannot know.
@@ -224,14 +225,10 @@ class UserKnowledge:
         Args:
             heard: What the agent said before.
         """
-        today = date.fromisoformat(self._now[:10])
-        heard_too = _KnownTokens(chain.from_iterable(map(tokens, heard)), today)
         found = {token.text: token for token in tokens(_PHRASES.sub(" ", text))}
-        return [
-            token.text.strip(" .,")
-            for token in found.values()
-            if not (_is_free(token) or self._known.has(token) or heard_too.has(token))
-        ]
+        unknown = [token for token in found.values() if not (_is_free(token) or self._known.has(token))]
+        heard_too = _known_tokens((*heard,), self._now[:10]) if unknown else self._known
+        return [token.text.strip(" .,") for token in unknown if not heard_too.has(token)]
 
     def tells(self, text: str, earlier: Sequence[str] = ()) -> list[str]:
         """Ids of the facts that a text tells.
@@ -243,7 +240,7 @@ class UserKnowledge:
 
     @cached_property
     def _known(self) -> "_KnownTokens":
-        return _KnownTokens(chain.from_iterable(map(tokens, self._texts)), date.fromisoformat(self._now[:10]))
+        return _known_tokens(self._texts, self._now[:10])
 
 
 class _KnownTokens:
@@ -281,6 +278,12 @@ class _KnownTokens:
         )
 
 
+@lru_cache(maxsize=256)
+def _known_tokens(texts: Sequence[str], today: str) -> _KnownTokens:
+    """The tokens of these texts: what a task's user knows is the same in all its trials."""
+    return _KnownTokens(chain.from_iterable(map(tokens, texts)), date.fromisoformat(today))
+
+
 def tells_fact(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()) -> bool:
     """Whether a text holds a fact's value, or the fact's own words for it.
 
@@ -310,10 +313,6 @@ def _is_free(token: Token) -> bool:
 def _end(letters: str) -> str:
     """The compared digits of a phone number; any other text as it is."""
     return letters[-PHONE_DIGITS:] if letters.isdigit() else letters
-
-
-def _texts_of(fact: Fact) -> list[str]:
-    return [fact.text, *_forms(fact.value, _unit(fact))]
 
 
 def _forms(value: Json, unit: str | None) -> list[str]:

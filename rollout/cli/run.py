@@ -283,6 +283,7 @@ def run_rollouts(options: RolloutOptions) -> int:
 
 
 async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -> int:
+    print(one_line(f"reading the tasks for {config.rollout.agent.model}"), flush=True)
     warning = user_warning(config.rollout)
     if warning:
         print(warning, flush=True)

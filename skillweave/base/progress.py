@@ -34,12 +34,14 @@ def progress(what: str, total: int, *, quiet: bool = False) -> Iterator[Progress
     """Show the progress of a piece of work, in the form that fits standard output.
 
     Args:
-        what: The work in a few words, shown on a terminal.
+        what: What the items are, in a word or two.
         total: Items to be done.
         quiet: Show nothing.
     """
     if quiet or not sys.stdout.isatty():
         lines = _PlainLines(total)
+        if not quiet and total:
+            print(f"{total} {what} to do", flush=True)
         with every(EVERY_S, lines.show) if not quiet and total else nullcontext():
             yield lines
         return

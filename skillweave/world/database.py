@@ -11,8 +11,10 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 from skillweave.base.errors import ArtifactError
 from skillweave.schema.blueprint import Blueprint, PersonView
@@ -29,6 +31,8 @@ SQL_TYPES: dict[AttributeType, str] = {
     "datetime": "TEXT",
 }
 
+SOUND = frozenset({str, int, bool, type(None)})
+"""Types all of whose values are JSON values."""
 _MAGIC = b"SQLite format 3\0"
 """The first bytes of every SQLite file."""
 
@@ -104,7 +108,22 @@ def rows(connection: sqlite3.Connection, entity: Entity) -> list[Row]:
     names = [attribute.name for attribute in entity.attributes]
     cells = connection.execute(f"SELECT {', '.join(names)} FROM {entity.table} ORDER BY {entity.key}").fetchall()
     booleans = [index for index, attribute in enumerate(entity.attributes) if attribute.type == "boolean"]
-    return [dict(zip(names, with_booleans(row, booleans), strict=True)) for row in cells]
+    found = named(names, cells)
+    for index in booleans:
+        make_boolean(found, names[index])
+    return found
+
+
+def named(names: Sequence[str], cells: Iterable[tuple[Value, ...]]) -> list[Any]:
+    """Rows of a query as dicts by the names of its columns."""
+    return [*map(dict, map(zip, repeat(names), cells))]
+
+
+def make_boolean(rows: Iterable[dict[str, Any]], name: str) -> None:
+    """Turn 0 and 1 in a column into false and true; NULL stays."""
+    for row in rows:
+        if row[name] is not None:
+            row[name] = bool(row[name])
 
 
 def with_booleans(row: tuple[Value, ...], positions: Iterable[int]) -> tuple[Value, ...]:
@@ -212,8 +231,9 @@ def _copied(foreign: sqlite3.Connection, blueprint: Blueprint, label: str) -> sq
     for entity in blueprint.tables:
         copied = rows(foreign, entity)
         for row in copied:
-            for column, value in row.items():
-                _check_cell(value, f"database {label}: {entity.table}.{column}")
+            if not SOUND.issuperset(map(type, row.values())):
+                for column, value in row.items():
+                    _check_cell(value, f"database {label}: {entity.table}.{column}")
         insert(own, entity, copied)
     own.execute("COMMIT")
     return own

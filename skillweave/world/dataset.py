@@ -111,15 +111,19 @@ class Dataset:
 
     def _now(self, name: str) -> str:
         """The clock of sessions without a task: that of the run."""
+        known = self._clocks or [task.now for task in self.tasks.of(name)]
+        if not known:
+            raise ArtifactError(f"neither the manifest nor a task says what time it is in {name!r}; run the pipeline")
+        return known[-1]
+
+    @cached_property
+    def _clocks(self) -> list[str]:
+        """The times that the manifest gives, if there is one."""
         path = "manifest.json"
         manifest = parsed_json(path, self.store.read(path)) if self.store.exists(path) else {}
         prints = manifest.get("fingerprints") if isinstance(manifest, dict) else None
         rows = [row for row in prints.values() if isinstance(row, dict)] if isinstance(prints, dict) else []
-        known = [str(row["now"]) for row in rows if row.get("now")]
-        known += [task.now for task in self.tasks.of(name)] if not known else []
-        if not known:
-            raise ArtifactError(f"neither the manifest nor a task says what time it is in {name!r}; run the pipeline")
-        return known[-1]
+        return [str(row["now"]) for row in rows if row.get("now")]
 
     def _digest(self, world: World, task: Task) -> str:
         patch = "".join(change.model_dump_json() for change in task.initial_state.patch)

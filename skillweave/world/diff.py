@@ -73,7 +73,11 @@ def reader_of(entity: Entity) -> RowReader:
 def read_row(connection: sqlite3.Connection, reader: RowReader, key: str) -> Row | None:
     """The row of that key, or None."""
     cells = connection.execute(reader.by_key, (key,)).fetchone()
-    return cells and dict(zip(reader.names, database.with_booleans(cells, reader.booleans), strict=True))
+    if cells is None:
+        return None
+    return dict(
+        zip(reader.names, database.with_booleans(cells, reader.booleans) if reader.booleans else cells, strict=True)
+    )
 
 
 def change_between(reader: RowReader, key: str, before: Row | None, after: Row | None) -> RowChange | None:

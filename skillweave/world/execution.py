@@ -61,7 +61,8 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
         return CallExecution(failed(call, _no_account(role)), context)
     bindings["caller"], bindings["person"], bindings["now"] = account, context.caller, context.now
     minted, counter = context.counter.mint(compiled.prefixes)
-    bindings.update(zip(compiled.new, minted, strict=True))
+    if minted:
+        bindings.update(zip(compiled.new, minted, strict=True))
 
     def carry_out(connection: sqlite3.Connection) -> tuple[CallExecution, Change | None]:
         try:

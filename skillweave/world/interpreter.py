@@ -6,11 +6,10 @@ fails. Then the interpreter raises `DefectError`, and the caller undoes the call
 
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, repeat
-from typing import Any
+from itertools import chain
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
@@ -18,14 +17,12 @@ from skillweave.schema.contract import Guard, RuleVerdict, Tool, ToolError
 from skillweave.schema.record import Json, Value
 from skillweave.world.arguments import BoundValue
 from skillweave.world.canonical import minted_by, prefix_of
-from skillweave.world.database import updated_through_views
+from skillweave.world.database import SOUND, make_boolean, named, updated_through_views
 from skillweave.world.forbidden_sql import SqlForm, refused_in, texts_of
 from skillweave.world.lineage import ColumnLineage
 
 MAX_ROWS = 10_000
 """Most rows of a result; more are a defect."""
-_SOUND = frozenset({str, int, type(None)})
-"""Types all of whose values are JSON values."""
 
 
 Bindings = Mapping[str, BoundValue]
@@ -61,7 +58,7 @@ class CompiledTool:
     """The prefix of each minted id, in the same order."""
 
 
-@dataclass
+@dataclass(slots=True)
 class CallOutcome:
     """The outcome of a call."""
 
@@ -231,11 +228,14 @@ def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bi
     rows = cursor.fetchmany(MAX_ROWS + 1)
     if len(rows) > MAX_ROWS:
         raise DefectError(f"the result has more than {MAX_ROWS} rows")
-    if not _SOUND.issuperset(map(type, chain.from_iterable(rows))):
+    if not SOUND.issuperset(map(type, chain.from_iterable(rows))):
         _refuse_unsound(cursor, rows)
-    found = named_rows(cursor, rows)
+    names = column_names(cursor)
+    found = named(names, rows)
     for position in compiled.booleans:
-        _make_boolean(found, [column[0] for column in cursor.description], position)
+        # Of columns with one name, rows hold the last.
+        if names[position] not in names[position + 1 :]:
+            make_boolean(found, names[position])
     if compiled.gives_many:
         return found
     if len(found) != 1:
@@ -244,23 +244,13 @@ def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bi
     return row
 
 
-def named_rows(cursor: sqlite3.Cursor, rows: Iterable[tuple[Value, ...]]) -> list[Any]:
-    """The rows of a cursor as dicts by the names of its columns."""
-    names = [column[0] for column in cursor.description]
-    return [*map(dict, map(zip, repeat(names), rows))]
-
-
-def _make_boolean(rows: Iterable[dict[str, Any]], names: Sequence[str], position: int) -> None:
-    """Turn 0 and 1 in a column into false and true; NULL stays. Of columns with one name, rows hold the last."""
-    name = names[position]
-    if name not in names[position + 1 :]:
-        for row in rows:
-            if row[name] is not None:
-                row[name] = bool(row[name])
+def column_names(cursor: sqlite3.Cursor) -> list[str]:
+    """The names of a cursor's columns."""
+    return [column[0] for column in cursor.description]
 
 
 def _refuse_unsound(cursor: sqlite3.Cursor, rows: Sequence[tuple[Value, ...]]) -> None:
-    names = [column[0] for column in cursor.description]
+    names = column_names(cursor)
     for row in rows:
         for name, cell in zip(names, row, strict=True):
             if isinstance(cell, bytes) or (isinstance(cell, float) and not math.isfinite(cell)):

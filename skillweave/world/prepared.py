@@ -23,7 +23,7 @@ from skillweave.world.diff import RowReader, reader_of, snapshot
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.sql import authorize
 from skillweave.world.states import StateFollower, StateNode, StateTree
-from skillweave.world.tools import ToolDefinition, session_tools, tool_definitions
+from skillweave.world.tools import ToolDefinition, name_of, session_tools, tool_definitions
 
 MAX_STEPS = 20_000_000
 """Most steps of SQLite's virtual machine in one call (about a second of work)."""
@@ -122,7 +122,12 @@ class PreparedWorld:
     @cached_property
     def tools(self) -> list[ToolDefinition]:
         """OpenAI tool definitions; those of the session come last."""
-        return tool_definitions(self.blueprint)
+        return [*self.definitions.values()]
+
+    @cached_property
+    def definitions(self) -> dict[str, ToolDefinition]:
+        """The same by name."""
+        return {name_of(tool): tool for tool in tool_definitions(self.blueprint)}
 
     @cached_property
     def session_tools(self) -> dict[str, Tool]:

@@ -159,7 +159,7 @@ class ContractSession:
     @property
     def tools(self) -> list[ToolDefinition]:
         """OpenAI definitions of the offered tools."""
-        return [tool for tool in self.world.tools if name_of(tool) not in self._hidden]
+        return [tool for name, tool in self.world.definitions.items() if name not in self._hidden]
 
     def comparison(self, table: str, column: str) -> ColumnComparison:
         """How scores compare a column."""

@@ -14,7 +14,7 @@ from skillweave.schema.record import Row
 from skillweave.world import database, diff
 from skillweave.world.arguments import BoundValue
 from skillweave.world.canonical import IdCounter, counter_of
-from skillweave.world.interpreter import changed_by, named_rows
+from skillweave.world.interpreter import changed_by, column_names
 from skillweave.world.prepared import DatabaseCopy, PreparedWorld
 from skillweave.world.states import Change, StateNode, StateTree, question_key
 
@@ -152,7 +152,7 @@ class State:
         if cursor.description is None or connection.total_changes > before:
             connection.execute("ROLLBACK")
             raise WorldError(f"a session's query must be a SELECT, not {sql!r}")
-        return named_rows(cursor, cursor.fetchall())
+        return database.named(column_names(cursor), cursor.fetchall())
 
     def execute(self, sql: str, bindings: Mapping[str, BoundValue]) -> int:
         """Run a statement that writes, and count the changed rows. An sqlite3.Error leaves the rows unchanged."""
