@@ -89,7 +89,7 @@ GROUPS = {
             "write": Measure("a call that writes three rows, and its undo"),
             "write_floor": Measure("floor: the same SQLite statements bare"),
             "refused": Measure("a call that a rule refuses"),
-            "diff": Measure("the difference of three rows"),
+            "diff": Measure("a write, the difference of its three rows, and its undo"),
             "canonical": Measure("its canonical form"),
         },
     ),

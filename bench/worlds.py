@@ -75,8 +75,15 @@ def _writing(world: World) -> Work:
 
 def _difference(world: World) -> Work:
     session = world.session(caller=CALLER)
-    assert session.call("book_appointment", BOOK).ok
-    return session.diff
+    mark = session.mark()
+
+    def compare() -> None:
+        # A session keeps the difference of the state that it is in.
+        assert session.call("book_appointment", BOOK).ok
+        assert len(session.diff()) == 3
+        session.undo(mark)
+
+    return compare
 
 
 def _canonical(world: World) -> Work:

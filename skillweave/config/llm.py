@@ -17,7 +17,7 @@ class ConfigSection(BaseModel):
     """The base of all sections. Unknown keys are errors; nothing is coerced except a whole number to a float."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
+        defer_build=True, frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
     )
 
 

@@ -39,13 +39,16 @@ SQL_KEYWORDS = frozenset(_KEYWORDS.split())
 _FUSED_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
 
 
-_put = object.__setattr__
+_put_values = BaseModel.__dict__["__dict__"].__set__
+_put_names = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_put_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_put_private = BaseModel.__dict__["__pydantic_private__"].__set__
 
 
 class Record(BaseModel):
     """The base of every record that is read from or written to a file. It is frozen; an unknown field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
     _in_order: ClassVar[tuple[str, ...] | None] = None
     """The fields, in order; None for a record that takes others too."""
     _all_set: ClassVar[set[str]] = set()
@@ -64,10 +67,10 @@ class Record(BaseModel):
             if tuple(values) != cls._in_order or _fields_set is not None:
                 return super().model_construct(_fields_set, **values)
             record = cls.__new__(cls)
-            _put(record, "__dict__", values)
-            _put(record, "__pydantic_fields_set__", cls._all_set)
-            _put(record, "__pydantic_extra__", None)
-            _put(record, "__pydantic_private__", None)
+            _put_values(record, values)
+            _put_names(record, cls._all_set)
+            _put_extra(record, None)
+            _put_private(record, None)
             return record
 
 

@@ -1,6 +1,6 @@
 """Row changes: read them from a session, apply them to a database, and subtract them from each other.
 
-Triggers log the keys of touched rows. The difference compares the touched rows with the same rows at the start.
+Triggers tell the keys of touched rows. The difference compares the touched rows with the same rows at the start.
 """
 
 import sqlite3
@@ -13,27 +13,33 @@ from skillweave.schema.contract import Cells, Op, RowChange
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
-from skillweave.world.sql import LOG_TABLE
+from skillweave.world.sql import LOG_FUNCTION
 
 _ORDER = {"delete": 0, "update": 1, "insert": 2}
 """Deletions come first, because other rows may take their unique values."""
 
 
-def log_touched(connection: sqlite3.Connection, blueprint: Blueprint) -> None:
-    """Create triggers that log the key of each row that a statement inserts, updates or deletes."""
-    connection.execute(f"CREATE TEMP TABLE {LOG_TABLE} (tbl TEXT, id TEXT, PRIMARY KEY (tbl, id)) WITHOUT ROWID")
+Place = tuple[str, str]
+"""Table and key of a row."""
+
+
+def log_touched(connection: sqlite3.Connection, blueprint: Blueprint) -> list[Place]:
+    """Create triggers that log the row of each insert, update and delete.
+
+    Returns:
+        The log, which grows with each change; a row may stand in it several times, and also if it is as it was. Who
+        undoes changes may shorten it.
+    """
+    log: list[Place] = []
+    connection.create_function(LOG_FUNCTION, 2, lambda table, key: log.append((table, key)))
     for entity in blueprint.tables:
-        for event, sides in (("INSERT", ("NEW",)), ("UPDATE", ("OLD", "NEW")), ("DELETE", ("OLD",))):
-            values = ", ".join(f"('{entity.table}', {side}.{entity.key})" for side in sides)
+        events = {"INSERT": "NEW", "UPDATE": "NEW", f"UPDATE OF {entity.key}": "OLD", "DELETE": "OLD"}
+        for number, (event, side) in enumerate(events.items()):
             connection.execute(
-                f"CREATE TEMP TRIGGER {entity.table}_{event.lower()}__log AFTER {event} ON main.{entity.table} "
-                f"BEGIN INSERT OR IGNORE INTO {LOG_TABLE} VALUES {values}; END"
+                f"CREATE TEMP TRIGGER {entity.table}_{number}__log AFTER {event} ON main.{entity.table} "
+                f"BEGIN SELECT {LOG_FUNCTION}('{entity.table}', {side}.{entity.key}); END"
             )
-
-
-def touched(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """(table, key) of each touched row, sorted."""
-    return connection.execute(f"SELECT tbl, id FROM {LOG_TABLE} ORDER BY tbl, id").fetchall()
+    return log
 
 
 def snapshot(connection: sqlite3.Connection, blueprint: Blueprint) -> dict[str, dict[str, Row]]:

@@ -19,7 +19,7 @@ from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.canonical import IdCounter, counter_of
 from skillweave.world.database import create_indices, create_views
-from skillweave.world.diff import RowReader, log_touched, reader_of, snapshot
+from skillweave.world.diff import RowReader, reader_of, snapshot
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.sql import authorize
 from skillweave.world.states import StateFollower, StateNode, StateTree
@@ -208,9 +208,9 @@ class DatabaseCopy(StateFollower):
             blueprint: Its contract.
             meter: The meter of all copies, which counts the steps of this copy too.
         """
-        super().__init__(database.connect(), blueprint)
-        self.connection.deserialize(content)
-        log_touched(self.connection, blueprint)
+        connection = database.connect()
+        connection.deserialize(content)
+        super().__init__(connection, blueprint)
         create_views(self.connection, blueprint)
         create_indices(self.connection, blueprint)
         for limit, value in LIMITS.items():

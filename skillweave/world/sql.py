@@ -88,8 +88,8 @@ def tokens(text: str) -> tuple[Token, ...]:
         raise WorldError(f"SQL does not parse: {str(error).splitlines()[0]}") from error
 
 
-LOG_TABLE = "touched__rows"
-"""The table of the log of touched rows. No entity can have a name with two underscores."""
+LOG_FUNCTION = "touched__row"
+"""The function by which triggers tell which rows a statement touches. Contract SQL cannot call it."""
 
 VIEWED_TABLE = "_viewed_rows"
 """The table that counts updates through a person's view. No entity's name begins with an underscore."""
@@ -103,6 +103,8 @@ _NAMES = (
 FUNCTIONS = frozenset(_NAMES.split())
 """Functions that contract SQL may use: their value depends on their arguments alone."""
 
+_LOGS = "__log"
+"""How the names of the triggers end that log touched rows. No entity can have a name with two underscores."""
 _CALLABLE = FUNCTIONS | {"changes"}
 """The interpreter itself uses `changes`; contract SQL cannot, since `forbidden_sql` refuses it."""
 
@@ -160,6 +162,8 @@ def _authorizer(tables: frozenset[str], own: frozenset[str], access: Access) -> 
         name, detail = first or "", second or ""
         if action == sqlite3.SQLITE_PRAGMA and name in _PRAGMAS:
             return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_FUNCTION and detail == LOG_FUNCTION and source is not None:
+            return sqlite3.SQLITE_OK if source.endswith(_LOGS) else sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_FUNCTION and detail in _CALLABLE:
             access.functions.add(detail)
             return sqlite3.SQLITE_OK
@@ -177,7 +181,7 @@ def _authorizer(tables: frozenset[str], own: frozenset[str], access: Access) -> 
 
 
 def _is_log(name: str, source: str | None) -> bool:
-    return name in (LOG_TABLE, VIEWED_TABLE) or (source is not None and source.endswith("__log"))
+    return name == VIEWED_TABLE or (source is not None and source.endswith(_LOGS))
 
 
 def _note(access: Access, action: int, table: str, column: str) -> bool:

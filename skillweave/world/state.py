@@ -18,6 +18,7 @@ from skillweave.world.interpreter import changed_by, named_rows
 from skillweave.world.prepared import DatabaseCopy, PreparedWorld
 from skillweave.world.states import Change, StateNode, StateTree, question_key
 
+_UNKNOWN: Any = object()
 Answer = TypeVar("Answer")
 Work = Callable[[sqlite3.Connection], tuple[Answer, Change | None]]
 """What is done with the present rows: it gives an answer, and the change that it has made."""
@@ -45,6 +46,8 @@ class State:
         """Whether other sessions get to know what is found out here."""
         self._node = states.root if states else StateNode()
         self._marks: list[StateNode] = []
+        self._last_diff: tuple[StateNode, list[RowChange]] | None = None
+        """The last state whose difference was asked for, and the difference."""
         if patch:
             self._apply_patch(patch)
 
@@ -80,11 +83,11 @@ class State:
         if self._states is None:
             return find()
         known = self._node.found
-        if key not in known:
-            answer = find()
-            self._states.remember(cells(answer))
-            known[key] = answer
-        remembered: Answer = known[key]
+        remembered: Answer = known.get(key, _UNKNOWN)
+        if remembered is _UNKNOWN:
+            remembered = find()
+            self._states.remember(cells(remembered))
+            known[key] = remembered
         return remembered
 
     def counter(self) -> IdCounter:
@@ -225,15 +228,18 @@ class State:
 
     def diff(self) -> list[RowChange]:
         """Row changes since the start, without the patch, sorted by table and key."""
-        return [*self.recall("diff", self._changes, _change_cells)]
+        last = self._last_diff
+        if last is None or last[0] is not self._node:
+            last = self._last_diff = self._node, self.recall("diff", self._changes, _change_cells)
+        return [*last[1]]
 
     def _changes(self) -> list[RowChange]:
-        connection, patched = self.connection, self._node.patched
+        copy, patched = self._follow(), self._node.patched
         changes = []
-        for table, key in diff.touched(connection):
+        for table, key in copy.touched():
             reader = self.world.reader(table)
             before = patched[table, key] if (table, key) in patched else self.world.original(table, key)
-            change = diff.change_between(reader, key, before, diff.read_row(connection, reader, key))
+            change = diff.change_between(reader, key, before, diff.read_row(copy.connection, reader, key))
             if change is not None:
                 changes.append(change)
         return changes

@@ -15,7 +15,6 @@ from skillweave.schema.record import Row
 from skillweave.world import diff
 from skillweave.world.arguments import BoundValue
 from skillweave.world.interpreter import changed_by
-from skillweave.world.sql import LOG_TABLE
 
 MOST_CELLS = 1_000_000
 """Values that a world remembers, about; beyond that it forgets all of them."""
@@ -23,6 +22,10 @@ MOST_SAVEPOINTS = 32
 """Savepoints that a connection keeps where no mark is."""
 MOST_UNDONE = 64
 """Returns to savepoints in one transaction: SQLite's journal of savepoints only grows, and slows it down."""
+
+
+_PLAIN = frozenset({str, int, type(None)})
+"""Types no two of which have equal values, so that these can stand in a key as they are."""
 
 
 class Change(NamedTuple):
@@ -103,10 +106,13 @@ class StateFollower:
         """`connection` holds the world's original rows, and nothing else uses its transactions."""
         self.connection = connection
         self._blueprint = blueprint
+        self._log = diff.log_touched(connection, blueprint)
         self._path: list[StateNode] = []
         """The states after the original rows, up to the present one."""
         self._saved: list[int] = []
         """How long the path was when the transaction began, and at each savepoint since."""
+        self._logged: list[int] = []
+        """How long the log was then."""
         self._undone = 0
         """How often a savepoint of this transaction was returned to."""
         self.steps = 0
@@ -124,7 +130,7 @@ class StateFollower:
             node = node.parent  # type: ignore[assignment]  # only the root has none, and its depth is 0
         if node.depth < len(path):
             while self._saved[-1] > node.depth:
-                self._saved.pop()
+                self._pop()
             before = path[: node.depth]
             self.undo()
             ahead += reversed(before[len(self._path) :])
@@ -140,10 +146,15 @@ class StateFollower:
         if self._saved[-1] == len(self._path):
             return
         while len(self._saved) > MOST_SAVEPOINTS and not any(one.depth == self._saved[-1] for one in marked):
-            self._saved.pop()
+            self._pop()
             self.connection.execute(f"RELEASE s{len(self._saved)}")
         self.connection.execute(f"SAVEPOINT s{len(self._saved)}")
         self._saved.append(len(self._path))
+        self._logged.append(len(self._log))
+
+    def _pop(self) -> None:
+        self._saved.pop()
+        self._logged.pop()
 
     def undo(self) -> None:
         """Come back to the last savepoint, or to one before it."""
@@ -153,6 +164,7 @@ class StateFollower:
             return
         self.connection.execute(f"ROLLBACK TO s{len(self._saved) - 1}")
         del self._path[self._saved[-1] :]
+        del self._log[self._logged[-1] :]
 
     def arrive(self, node: StateNode) -> None:
         """Note that the present unit of work has led to a state."""
@@ -168,27 +180,29 @@ class StateFollower:
             raise
         if node.change.patch:
             node.patched = self._touched()
-            self.connection.execute(f"DELETE FROM {LOG_TABLE}")
+            self._log.clear()
         self._path.append(node)
 
-    def _touched(self) -> dict[tuple[str, str], Row | None]:
+    def touched(self) -> list[diff.Place]:
+        """The rows that changes since the original rows, or since the patch, have touched; sorted."""
+        return sorted({*self._log})
+
+    def _touched(self) -> dict[diff.Place, Row | None]:
         readers = {entity.table: diff.reader_of(entity) for entity in self._blueprint.tables}
-        return {
-            (table, key): diff.read_row(self.connection, readers[table], key)
-            for table, key in diff.touched(self.connection)
-        }
+        return {(table, key): diff.read_row(self.connection, readers[table], key) for table, key in self.touched()}
 
     def _restart(self) -> None:
         """Come back to the original rows."""
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
         self.connection.execute("BEGIN")
-        self._path, self._saved, self._undone = [], [0], 0
+        self._path, self._saved, self._logged, self._undone = [], [0], [0], 0
+        self._log.clear()
 
 
 def key_of(values: Mapping[str, object]) -> Hashable:
     """Values by name as a key: equal only for equal values of equal types."""
-    return tuple([value if value.__class__ is str else (repr(value),) for value in values.values()])
+    return tuple([value if value.__class__ in _PLAIN else (repr(value),) for value in values.values()])
 
 
 def question_key(text: str, bindings: Mapping[str, object]) -> Hashable:

@@ -1,38 +1,15 @@
-"""What commands print: tables, labels and times, and in words what questions took, by step, question and author.
+"""What commands print: tables and times, and in words what questions took, by step, question and author.
 
 While a run goes on, the ledger of its process also knows questions that are under way. Items that ran in another
 process are known by their records.
-
-The progress of a run: a live table on a terminal, plain lines elsewhere. Both show what models have taken so far.
 """
 
 import re
-import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
-
-from rich.console import RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.text import Text
 
 from skillweave.base.manifest import ItemRecord
-from skillweave.base.progress import every
 from skillweave.llm.ledger import Ledger, cost_in_words
 from skillweave.schema.reports import QuestionMetrics, total_metrics
-from synth.cli.time_left import TimeLeft
-from synth.engine.schedule import DueItem, ItemId, RunListener, StepPlan
-from synth.engine.step import ALL, JOIN, PipelineStep
 
 NUMBER = re.compile(r"~?[$]?[\d,]+(\.\d+)?(e-\d+)?%?|-|unknown|")
 """Cells that are set to the right: numbers, and words in the place of one."""
@@ -57,19 +34,6 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def _is_number(rows: Sequence[Sequence[str]], column: int) -> bool:
     return all(NUMBER.fullmatch(row[column]) for row in rows)
-
-
-def item_label(step: PipelineStep[Any], key: str) -> str:
-    """`policies/DentalClinic`, `entities.json[DentalClinic]`: an item, named by the first artifact that it writes."""
-    artifacts = step.join_writes if key == JOIN else step.writes
-    if not artifacts:
-        return key
-    first = artifacts[0]
-    if key in (ALL, JOIN):
-        return first.pattern.replace("{key}", "*")
-    if first.kind == "joined":
-        return first.label(key)
-    return first.path(key).rpartition(".")[0]
 
 
 def duration(seconds: float) -> str:
@@ -184,147 +148,3 @@ def _row(asking: QuestionMetrics) -> list[str]:
         cost_of(asking),
         ", ".join([*complaints, *cached]) or "-",
     ]
-
-
-EVERY_S = 15.0
-"""Seconds between two plain lines about what is under way."""
-REFRESH_S = 0.5
-"""Seconds between two looks at what was spent."""
-REASON_CHARS = 300
-"""Most characters of an item's reasons that its line shows."""
-
-
-@contextmanager
-def display(usage: QuestionUsage, left: TimeLeft) -> Iterator[RunListener]:
-    """The display that fits standard output: a live table on a terminal, else plain lines."""
-    if not sys.stdout.isatty():
-        lines = PlainLines(usage, left)
-        with every(EVERY_S, lines.show):
-            yield lines
-        return
-    with LiveProgress(usage, left) as progress:
-        table = LiveTable(progress, usage, left)
-        with every(REFRESH_S, table.show):
-            yield table
-
-
-class PlainLines(RunListener):
-    """A line for each item that was done, and for each that is done again; now and then, what is under way."""
-
-    def __init__(self, usage: QuestionUsage, left: TimeLeft) -> None:
-        self._usage = usage
-        self._left = left
-        self._due: dict[ItemId, DueItem] = {}
-
-    def show(self) -> None:
-        """Print what is under way."""
-        if line := self._left.line():
-            print(line, flush=True)
-
-    def planned(self, plan: StepPlan) -> None:
-        self._left.planned(plan)
-
-    def ready(self, due: DueItem) -> None:
-        self._due[due.item] = due
-        if due.reason != "new":
-            print(_redo_line(due), flush=True)
-
-    def settled(self, item: ItemId, record: ItemRecord, *, was_done: bool) -> None:
-        self._left.settled(item, record, was_done=was_done)
-        if was_done:
-            self._usage.add(record)
-            total = usage_note(self._usage.total())
-            print(_result_line(self._due[item], record) + (f"; so far {total}" if total else ""), flush=True)
-
-
-class LiveTable(RunListener):
-    """A row for each step, with a line above the table for each item that is redone or was not done."""
-
-    def __init__(self, progress: "LiveProgress", usage: QuestionUsage, left: TimeLeft) -> None:
-        self._progress = progress
-        self._usage = usage
-        self._left = left
-        self._rows: dict[str, TaskID] = {}
-        self._due: dict[ItemId, DueItem] = {}
-        self._not_done: dict[str, Counter[str]] = {}
-
-    def show(self) -> None:
-        """Show in each step's row how far the item is that began first."""
-        notes: dict[str, str] = {}
-        for name, note in self._left.notes().items():
-            step, _, key = name.partition("-")
-            notes.setdefault(step, f"{key}: {note.words}")
-        for name, row in list(self._rows.items()):
-            self._progress.update(row, doing=notes.get(name.partition("_")[0], ""))
-
-    def planned(self, plan: StepPlan) -> None:
-        self._left.planned(plan)
-        name = plan.step.name
-        self._rows[name] = self._progress.add_task(name, total=len(plan.items), rate="", note="", doing="")
-        self._not_done[name] = Counter()
-
-    def ready(self, due: DueItem) -> None:
-        self._due[due.item] = due
-        if due.reason != "new":
-            self._progress.print(_redo_line(due))
-
-    def settled(self, item: ItemId, record: ItemRecord, *, was_done: bool) -> None:
-        self._left.settled(item, record, was_done=was_done)
-        if was_done:
-            self._usage.add(record)
-        if record.state != "done":
-            self._not_done[item.step][record.state] += 1
-            if was_done:
-                self._progress.print(_result_line(self._due[item], record))
-        note = ", ".join(f"{count} {state}" for state, count in sorted(self._not_done[item.step].items()))
-        row = self._rows[item.step]
-        speed = self._progress.tasks[row].speed
-        self._progress.update(row, advance=1, note=note, rate=f"{speed:.1f}/s" if speed else "")
-
-
-class LiveProgress(Progress):
-    """Rich's progress table: in each row what the step does and has taken, below the sum and the time that is left."""
-
-    def __init__(self, usage: QuestionUsage, left: TimeLeft | None = None) -> None:
-        self._usage = usage
-        self._left = left
-        super().__init__(
-            TextColumn("{task.description:<34}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TextColumn("{task.fields[note]}"),
-            TextColumn("{task.fields[doing]}", markup=False),
-            _UsageColumn(usage),
-        )
-
-    def get_renderables(self) -> Iterator[RenderableType]:
-        yield self.make_tasks_table(self.tasks)
-        total = usage_note(self._usage.total())
-        if total:
-            yield Text(f"in all {total}")
-        if self._left is not None and not self.finished:
-            yield Text(self._left.words())
-
-
-class _UsageColumn(ProgressColumn):
-    max_refresh = REFRESH_S
-
-    def __init__(self, usage: QuestionUsage) -> None:
-        super().__init__()
-        self._usage = usage
-
-    def render(self, task: Task) -> Text:
-        return Text(usage_note(self._usage.of(task.description)))
-
-
-def _redo_line(due: DueItem) -> str:
-    return f"{due.step.short} {item_label(due.step, due.item.key)}: redo, {due.reason}"
-
-
-def _result_line(due: DueItem, record: ItemRecord) -> str:
-    label = f"{due.step.short} {item_label(due.step, due.item.key)}"
-    if record.state == "done":
-        return f"{label}: done in {record.seconds:.1f} s"
-    return f"{label}: {record.state}, {'; '.join(record.reasons)[:REASON_CHARS]}"

@@ -12,9 +12,9 @@ from skillweave.llm.backends.backend import Reply
 from skillweave.llm.connections import UNPAID, price_of
 from skillweave.llm.ledger import cost_in_words
 from skillweave.schema.reports import total_metrics
-from synth.cli.display import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX, item_label, show_table
+from synth.cli.display import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX, show_table
 from synth.cli.options import PipelineOptions
-from synth.cli.time_left import ExpectedItems
+from synth.cli.time_left import ExpectedItems, item_label
 from synth.engine.drive import require_settled
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import RunListener, Schedule

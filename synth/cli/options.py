@@ -10,13 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import CACHE, Store
 from skillweave.config.load import ConfigKeyError, load_config, path_of_override
 from skillweave.config.sections import Config
-from synth.engine.run import OFFLINE_AUTHOR, RunSpec
+from synth.engine.pipeline import OFFLINE_AUTHOR
+
+if TYPE_CHECKING:
+    from synth.engine.run import RunSpec
 
 DEFAULT_CONFIG = Path("config.yaml")
 """The configuration if a command names none."""
@@ -116,8 +119,10 @@ class PipelineOptions:
         read_only: bool = False,
         fresh: frozenset[str] = frozenset(),
         retries_rejected: bool = False,
-    ) -> RunSpec:
+    ) -> "RunSpec":
         """The run that is meant. Raises ConfigError."""
+        from synth.engine.run import RunSpec
+
         config = self.load()
         outputs = Path(config.outputs_dir)
         return RunSpec(config, outputs, source.package, source.author, read_only, fresh, retries_rejected)

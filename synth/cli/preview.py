@@ -22,10 +22,10 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.reports import QuestionMetrics, total_metrics
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
-from synth.cli.display import LiveTable, QuestionUsage, are_all_offline, cost_of, display, show_questions, tokens_of
+from synth.cli.display import QuestionUsage, are_all_offline, cost_of, show_questions, tokens_of
 from synth.cli.dry_run import CostEstimate, CostForecast, ExpectedQuestions
 from synth.cli.options import PipelineOptions, PipelineSource
-from synth.cli.time_left import TimeLeft
+from synth.cli.time_left import LiveTable, TimeLeft, display
 from synth.engine.drive import drive
 from synth.engine.pipeline import Pipeline
 from synth.engine.run import PipelineRun

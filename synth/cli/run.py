@@ -13,11 +13,11 @@ from skillweave.base.store import CACHE, Store, digest_json, locked
 from skillweave.plugins import load_plugins
 from skillweave.sandbox.strength import caution
 from synth.artifacts import QUERIES
-from synth.cli.display import QuestionUsage, display
+from synth.cli.display import QuestionUsage
 from synth.cli.dry_run import show_estimate
 from synth.cli.options import PipelineOptions, PipelineSource
 from synth.cli.summary import RunReport, show_summary
-from synth.cli.time_left import TimeLeft
+from synth.cli.time_left import TimeLeft, display
 from synth.engine.drive import drive, require_settled
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.run import PipelineRun

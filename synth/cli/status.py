@@ -27,9 +27,8 @@ from skillweave.schema.reports import total_metrics
 from synth.cli.display import are_all_offline, cost_of, of_records, show_questions, show_table, tokens_of
 from synth.cli.options import PipelineOptions, PipelineSource
 from synth.engine.artifact import Every
-from synth.engine.pipeline import load_pipeline
-from synth.engine.step import PipelineStep
-from synth.offline.services import catalogue
+from synth.engine.pipeline import load_pipeline, step_names
+from synth.engine.step import short_name
 
 
 def show_steps(source: PipelineSource, mode: TaskMode) -> None:
@@ -44,6 +43,8 @@ def show_steps(source: PipelineSource, mode: TaskMode) -> None:
 
 def show_services() -> None:
     """Print the services that the offline author knows, each with seed domains that stand for it."""
+    from synth.offline.services import catalogue
+
     rows = [
         [name, ", ".join(setting.topic for setting in service.header.settings)] for name, service in catalogue().items()
     ]
@@ -124,11 +125,10 @@ def show_status(source: PipelineSource, options: PipelineOptions, *, questions: 
     config = options.load()
     folder = options.folder()
     manifest = Manifest(Store(folder))
-    steps = load_pipeline(source.package).restricted(config.task_mode).steps
-    show_table(STEP_HEADER, [_row(step, manifest.items(step.name)) for step in steps])
-    records = {step.name: manifest.items(step.name) for step in steps}
-    _print_section("figures", (line for step in steps for line in _figures(step, records[step.name])))
-    losses = (line for step in steps for line in _losses(step, records[step.name]))
+    records = {name: manifest.items(name) for name in step_names(source.package, config.task_mode)}
+    show_table(STEP_HEADER, [_row(name, made) for name, made in records.items()])
+    _print_section("figures", (line for name, made in records.items() for line in _figures(short_name(name), made)))
+    losses = (line for name, made in records.items() for line in _losses(short_name(name), made))
     _print_section("left out, rejected or failed", losses)
     askings = of_records(manifest.items())
     if askings and (questions or not are_all_offline(askings)):
@@ -143,11 +143,11 @@ def show_status(source: PipelineSource, options: PipelineOptions, *, questions: 
     print(f"read from {config.outputs_dir}; next: {options.command('run', '--dry-run')}")
 
 
-def _row(step: PipelineStep[Any], records: Sequence[ItemRecord]) -> list[str]:
+def _row(step: str, records: Sequence[ItemRecord]) -> list[str]:
     states: Counter[str] = Counter(record.state for record in records)
     took = total_metrics([asking for record in records for asking in record.askings])
     return [
-        step.name,
+        step,
         _state(states),
         *(str(states[state]) for state in STATES),
         f"{sum(record.seconds for record in records):.1f}",
@@ -162,16 +162,16 @@ def _state(states: "Counter[str]") -> str:
     return "failed" if states["failed"] else "done" if states["done"] else "nothing made"
 
 
-def _figures(step: PipelineStep[Any], records: Iterable[ItemRecord]) -> Iterator[str]:
+def _figures(step: str, records: Iterable[ItemRecord]) -> Iterator[str]:
     """The sums of what a step's items counted, in a line."""
     figures: Counter[str] = Counter()
     for record in records:
         figures.update(record.figures)
     if figures:
-        yield f"{step.short} {', '.join(f'{name} {value:,g}' for name, value in sorted(figures.items()))}"
+        yield f"{step} {', '.join(f'{name} {value:,g}' for name, value in sorted(figures.items()))}"
 
 
-def _losses(step: PipelineStep[Any], records: Sequence[ItemRecord]) -> Iterator[str]:
+def _losses(step: str, records: Sequence[ItemRecord]) -> Iterator[str]:
     """Why parts of a step's items were rejected, most frequent reason first; then items that were not done."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
@@ -180,13 +180,13 @@ def _losses(step: PipelineStep[Any], records: Sequence[ItemRecord]) -> Iterator[
         for reason, part in record.examples.items():
             examples.setdefault(reason, f"{record.key}: {part}")
     for reason, count in counts.most_common():
-        yield f"{step.short} {count:>5,} x {reason}" + (f" (first {examples[reason]})" if reason in examples else "")
+        yield f"{step} {count:>5,} x {reason}" + (f" (first {examples[reason]})" if reason in examples else "")
     for record in records:
         if record.state in ("rejected", "failed"):
-            yield f"{step.short} {record.key} {record.state}: {'; '.join(record.reasons)}"
+            yield f"{step} {record.key} {record.state}: {'; '.join(record.reasons)}"
     skipped = sum(record.state == "skipped" for record in records)
     if skipped:
-        yield f"{step.short} {counted(skipped, 'item')} skipped, since what they need was not made"
+        yield f"{step} {counted(skipped, 'item')} skipped, since what they need was not made"
 
 
 def _print_section(title: str, lines: Iterable[str]) -> None:

@@ -15,6 +15,8 @@ from skillweave.config.sections import TaskMode
 from synth.engine.artifact import Artifact, Every
 from synth.engine.step import ALL, JOIN, Params, PipelineStep
 
+OFFLINE_AUTHOR = "synth.offline.author:OfflineAuthor"
+"""`module:Class` of the author without a model, which is loaded by name."""
 STEP_MODULE = re.compile(r"s\d\d_\w+")
 
 
@@ -94,9 +96,19 @@ class Pipeline:
 
 def load_pipeline(package: str = "synth.steps") -> Pipeline:
     """The steps of a package: its modules named `sNN_...`, in the order of their names."""
+    return Pipeline(package, tuple(_step_of(f"{package}.{name}") for name in _modules(package)))
+
+
+def step_names(package: str, mode: TaskMode) -> Sequence[str]:
+    """The names of the steps that a task mode runs, in order. Steps are loaded only if the mode leaves some out."""
+    return (
+        _modules(package) if mode == "both" else [step.name for step in load_pipeline(package).restricted(mode).steps]
+    )
+
+
+def _modules(package: str) -> list[str]:
     folder = importlib.import_module(package).__path__
-    names = sorted(info.name for info in pkgutil.iter_modules(folder) if STEP_MODULE.fullmatch(info.name))
-    return Pipeline(package, tuple(_step_of(f"{package}.{name}") for name in names))
+    return sorted(info.name for info in pkgutil.iter_modules(folder) if STEP_MODULE.fullmatch(info.name))
 
 
 def step_params(steps: Sequence[PipelineStep[Any]], sections: dict[str, dict[str, Any]]) -> dict[str, Params]:

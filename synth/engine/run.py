@@ -31,14 +31,13 @@ from skillweave.workers import Command, ProcessPool, require_runner, this_comman
 from synth.engine.authors import Authors
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor, ItemResults
-from synth.engine.pipeline import load_pipeline, step_params, visible_to
+from synth.engine.pipeline import OFFLINE_AUTHOR, load_pipeline, step_params, visible_to
 from synth.engine.staleness import StalenessCheck
 from synth.engine.step import PipelineStep
 
 R = TypeVar("R")
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost")
-OFFLINE_AUTHOR = "synth.offline.author:OfflineAuthor"
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,18 @@ or is the join.
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
 
 from skillweave.config.sections import TaskMode
-from skillweave.llm.question import Question
 from skillweave.plugins import Registry
 from skillweave.schema.record import Record
 from synth.engine.artifact import Artifact, Every
-from synth.engine.context import Context
+
+if TYPE_CHECKING:
+    from skillweave.llm.question import Question
+    from synth.engine.context import Context
 
 StepMode = Literal["single", "cross", "both"]
 
@@ -26,6 +28,11 @@ ALL = "all"
 """The key of the one item of a step without `each`."""
 JOIN = "join"
 """The key of the item that runs after all others of its step."""
+
+
+def short_name(step: str) -> str:
+    """The number of a step: `s02` of `s02_entity_extraction`."""
+    return step.partition("_")[0]
 
 
 class Params(Record):
@@ -48,7 +55,7 @@ class PipelineStep(Generic[P]):
     module: str
     title: str
     """The first line of its module's docstring."""
-    run: Callable[[Context[P], str], Awaitable[None]]
+    run: "Callable[[Context[P], str], Awaitable[None]]"
     each: Artifact[Any] | None
     """It has one item for each key of this artifact; None: it has the one item `all`."""
     fused: Artifact[Any] | None
@@ -56,8 +63,8 @@ class PipelineStep(Generic[P]):
     reads: tuple[Artifact[Any] | Every[Any], ...]
     writes: tuple[Artifact[Any], ...]
     params: type[P]
-    questions: tuple[Question[Any], ...]
-    join: Callable[[Context[P], list[str]], Awaitable[None]] | None
+    questions: "tuple[Question[Any], ...]"
+    join: "Callable[[Context[P], list[str]], Awaitable[None]] | None"
     """Runs after all items, with the keys of those that are done."""
     join_writes: tuple[Artifact[Any], ...]
     mode: StepMode
@@ -67,7 +74,7 @@ class PipelineStep(Generic[P]):
     @property
     def short(self) -> str:
         """The number of the step: `s02`."""
-        return self.name.partition("_")[0]
+        return short_name(self.name)
 
     @property
     def listed(self) -> tuple[Artifact[Any], ...]:
@@ -106,12 +113,12 @@ def step(
     reads: Sequence[Artifact[Any] | Every[Any]],
     writes: Sequence[Artifact[Any]],
     params: type[P],
-    questions: Sequence[Question[Any]] = (),
-    join: Callable[[Context[P], list[str]], Awaitable[None]] | None = None,
+    questions: "Sequence[Question[Any]]" = (),
+    join: "Callable[[Context[P], list[str]], Awaitable[None]] | None" = None,
     join_writes: Sequence[Artifact[Any]] = (),
     mode: StepMode = "both",
     registries: Sequence[Registry[Any]] = (),
-) -> Callable[[Callable[[Context[P], str], Awaitable[None]]], PipelineStep[P]]:
+) -> "Callable[[Callable[[Context[P], str], Awaitable[None]]], PipelineStep[P]]":
     """Make a step of an async function of a context and an item's key.
 
     Args:
@@ -127,7 +134,7 @@ def step(
         registries: The registries of plug-ins whose parts decide what items make.
     """
 
-    def register(run: Callable[[Context[P], str], Awaitable[None]]) -> PipelineStep[P]:
+    def register(run: "Callable[[Context[P], str], Awaitable[None]]") -> PipelineStep[P]:
         module = run.__module__
         return PipelineStep(
             name=module.rpartition(".")[2],

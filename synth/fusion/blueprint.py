@@ -26,7 +26,7 @@ from skillweave.schema.entity import Attribute, Entity, InitialRows
 from skillweave.schema.record import table_of
 from skillweave.world.contract.tools import StatementPreparer
 from skillweave.world.interpreter import guard_query
-from skillweave.world.sql import LOG_TABLE, Access
+from skillweave.world.sql import Access
 from synth.fusion.persons import PERSON_KEY, in_words, person_of, shared_person
 from synth.fusion.rewriting import rewrite_tables
 
@@ -55,11 +55,6 @@ class NameAllocator:
             name = _shortened(wanted, longest - len(suffix)) + suffix
         self._taken.add(name.lower())
         return name
-
-
-def table_names() -> NameAllocator:
-    """An allocator for the tables and views of one world. None may have the name of the log of touched rows."""
-    return NameAllocator([LOG_TABLE])
 
 
 def joined(*parts: str) -> str:
@@ -132,7 +127,7 @@ class _Naming:
     def __init__(self, blueprints: Sequence[Blueprint]) -> None:
         self._blueprints = blueprints
         self._person = person_of(blueprints)
-        self._tables = table_names()
+        self._tables = NameAllocator()
         self._tools = NameAllocator()
         self._rules = 0
 

@@ -60,10 +60,11 @@ def replay_differences(single: World, fused: World, random: Random) -> list[str]
     """
     server = single.blueprint.server
     all_differences = []
-    for trajectory in sample_sessions(single, random):
-        who = trajectory.caller or "somebody not signed in"
-        differences = replay_in_both(single, fused, trajectory.calls, caller=trajectory.caller).differences
-        all_differences += [f"{server}, {who}: {difference}" for difference in differences]
+    with single.sharing():
+        for trajectory in sample_sessions(single, random):
+            who = trajectory.caller or "somebody not signed in"
+            differences = replay_in_both(single, fused, trajectory.calls, caller=trajectory.caller).differences
+            all_differences += [f"{server}, {who}: {difference}" for difference in differences]
     return all_differences
 
 
@@ -239,6 +240,9 @@ def replay_goldens(
 ) -> FusedReplays:
     """Replay the golden calls of single-domain tasks in a fused world.
 
+    A bridge rule is one more guard of a call. Calls that break none do with bridge rules what they do without, so what
+    is the same with them and breaks none is not replayed without them.
+
     Args:
         contract: The contract of the fused world, without bridge rules.
         bridges: Its bridge rules.
@@ -259,10 +263,11 @@ def replay_goldens(
         single = World(home.blueprint, home.database, now=now)
         for combination in told(home.combinations, "golden calls replayed"):
             caller = combination.caller if combination.login == "session" else None
-            replay = replay_in_both(single, plain, combination.golden, caller=caller, now=combination.now)
-            if replay.differences:
-                raise WorldError(f"{combination.id} is not the same in {contract.server}: {replay.differences[0]}")
             replay = replay_in_both(single, bridged, combination.golden, caller=caller, now=combination.now)
+            if replay != Replayed([], []):
+                own = replay_in_both(single, plain, combination.golden, caller=caller, now=combination.now)
+                if own.differences:
+                    raise WorldError(f"{combination.id} is not the same in {contract.server}: {own.differences[0]}")
             for rule in dict.fromkeys(replay.bridges):
                 changed.setdefault(rule, []).append(combination.id)
             count += 1

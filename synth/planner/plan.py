@@ -25,8 +25,8 @@ from synth.planner.problem import (
     ShownResult,
 )
 from synth.planner.reads import ReadExplorer, ResultsByCall
-from synth.search.arguments import Arguments, ArgumentSearch, DesiredGuard, ParameterNames
-from synth.search.slots import Slot, slots
+from synth.search.arguments import Arguments, ArgumentSearch, ParameterNames
+from synth.search.slots import DesiredGuard, Slot, slots
 
 
 @dataclass
@@ -49,12 +49,11 @@ class KnownValuesSearch(ArgumentSearch):
         self,
         names: ParameterNames,
         values: list[tuple[Value, ...]],
-        width: int,
         desired: list[DesiredGuard],
         bound: Mapping[str, Value],
     ) -> list[tuple[Value, ...]]:
         self.budget.spend()
-        return super()._meeting(names, values, width, desired, bound)
+        return super()._meeting(names, values, desired, bound)
 
 
 class LawfulWrites:

@@ -10,13 +10,21 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, zip_longest
 from random import Random
-from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Row, Value
 from skillweave.world.session import ContractSession
-from synth.search.slots import GuardCondition, Slot, guard_conditions, sensible_conditions, slots, substitute
+from synth.search.slots import (
+    DesiredGuard,
+    Slot,
+    batch_query,
+    candidate_bindings,
+    guard_conditions,
+    rows_query,
+    sensible_conditions,
+    slots,
+)
 from synth.search.values import QueryableState, odd_values, plain_values
 
 Arguments = dict[str, Value]
@@ -25,22 +33,6 @@ JointChoice = tuple[ParameterNames, list[tuple[Value, ...]]]
 """Parameters that are bound together, with the values that they can take. Mostly one parameter alone."""
 WIDTHS = (4, 16, 64)
 """Candidate values in one query. There are few sizes, so that SQLite can reuse prepared statements."""
-MOST_ROWS = 5000
-"""Rows of one table that are considered for a parameter."""
-
-
-class DesiredGuard(NamedTuple):
-    """A guard, and whether it is to hold."""
-
-    condition: GuardCondition
-    holds: bool
-
-    def test(self, replaced: Sequence[tuple[str, str]] = ()) -> str:
-        """The test that the database makes; `replaced`: names after a colon, and what stands there instead."""
-        sql = self.condition.holds
-        for name, expression in replaced:
-            sql = substitute(sql, name, expression)
-        return f"(\n{sql}\n) IS {'' if self.holds else 'NOT '}TRUE"
 
 
 @dataclass
@@ -146,25 +138,22 @@ class ArgumentSearch:
         self, slot: Slot, desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int], broken: bool
     ) -> list[Value]:
         """The values of a parameter that meet all guards which depend on it alone, in a seeded order."""
-        name = slot.parameter.name
-        if slot.parameter.refers_to:
-            groups = [self._rows(slot, desired, bound, budget)]
-        else:
-            groups = [
-                self._meeting_values(name, g, desired, bound, budget) for g in plain_values(slot, self.state, self.now)
-            ]
+        parameter = slot.parameter
+        rows = [self._rows(slot, desired, bound, budget)] if parameter.refers_to else []
+        plain = [] if parameter.refers_to else plain_values(slot, self.state, self.now)
+        # NULL counts too where it is all that a guard agrees with.
+        others: list[list[Value]] = [odd_values(slot, plain) if broken else [], [] if parameter.required else [None]]
+        *groups, odd, without = self._meeting_groups(parameter.name, [*plain, *others], desired, bound, budget)
+        groups = [*rows, *groups]
         if broken:
-            odd = self._meeting_values(name, odd_values(slot, self.state, self.now), desired, bound, budget)
             groups = [list(dict.fromkeys([*groups[0], *odd])), *groups[1:]] if groups else [odd]
         for group in groups:
             self.random.shuffle(group)
-        if self.soon and slot.parameter.refers_to:
-            groups = [self._by_nearness(slot.parameter.refers_to, group) for group in groups]
+        if self.soon and parameter.refers_to:
+            groups = [self._by_nearness(parameter.refers_to, group) for group in groups]
         values = list(dict.fromkeys(value for group in groups for value in group))
-        if slot.parameter.required:
+        if parameter.required:
             return values
-        # NULL counts too where it is all that a guard agrees with.
-        without = self._meeting_values(name, [None], desired, bound, budget)
         return [*values, *without] if self.random.random() < self.optional else [*without, *values]
 
     def _rows(
@@ -173,7 +162,7 @@ class ArgumentSearch:
         """Keys that meet the guards, of all rows that a parameter may name, in one query."""
         entity, attribute = self.blueprint.target(slot.parameter.refers_to or "")
         budget[0] -= 1
-        sql = _rows_query(entity.table, attribute.name, slot.parameter.name, tuple(desired))
+        sql = rows_query(entity.table, attribute.name, slot.parameter.name, tuple(desired))
         return [row["value"] for row in self._queried(sql, _bindings(desired, (slot.parameter.name,), bound))]
 
     def _queried(self, sql: str, given: Mapping[str, Value]) -> Sequence[Row]:
@@ -185,6 +174,8 @@ class ArgumentSearch:
 
     def _by_nearness(self, reference: str, keys: list[Value]) -> list[Value]:
         """The keys, sorted by how near to now their rows' first time is."""
+        if len(keys) < 2:
+            return keys
         entity, attribute = self.blueprint.target(reference)
         time = next((a.name for a in entity.attributes if a.type in ("datetime", "date") and not a.nullable), None)
         if time is None:
@@ -213,6 +204,31 @@ class ArgumentSearch:
         """The values of one parameter that meet the guards."""
         return [value for (value,) in self._filter((name,), [(value,) for value in values], desired, bound, budget)]
 
+    def _meeting_groups(
+        self,
+        name: str,
+        groups: list[list[Value]],
+        desired: list[DesiredGuard],
+        bound: Mapping[str, Value],
+        budget: list[int],
+    ) -> list[list[Value]]:
+        """The values of each group that meet the guards.
+
+        They are what `_meeting_values` finds of one group after the other, at the same cost; but a value is tested
+        once, however many groups it is in, since guards ask about each value by itself.
+        """
+        reached = []
+        for group in groups if desired else ():
+            batches = min(-(-len(group) // WIDTHS[-1]), max(budget[0], 0))
+            budget[0] -= batches
+            reached.append(group[: batches * WIDTHS[-1]])
+        # 1, 1.0 and TRUE are equal, and SQL tells them apart.
+        tested: list[tuple[Value, ...]] = [
+            *{(value.__class__, value): (value,) for group in reached for value in group}.values()
+        ]
+        met = {(value.__class__, value) for (value,) in self._filter((name,), tested, desired, bound, [len(tested)])}
+        return [[one for one in group if (one.__class__, one) in met] for group in reached] if desired else groups
+
     def _filter(
         self,
         names: ParameterNames,
@@ -227,29 +243,28 @@ class ArgumentSearch:
             return
         start = 0
         while start < len(values) and budget[0] > 0:
-            width = next((width for width in WIDTHS if width >= len(values) - start), WIDTHS[-1])
             budget[0] -= 1
-            yield from self._meeting(names, values[start : start + width], width, desired, bound)
-            start += width
+            yield from self._meeting(names, values[start : start + WIDTHS[-1]], desired, bound)
+            start += WIDTHS[-1]
 
     def _meeting(
         self,
         names: ParameterNames,
         values: list[tuple[Value, ...]],
-        width: int,
         desired: list[DesiredGuard],
         bound: Mapping[str, Value],
     ) -> list[tuple[Value, ...]]:
-        sql = _batch_query(names, width, tuple(desired))
+        width = next(width for width in WIDTHS if width >= len(values))
+        sql = batch_query(names, width, tuple(desired))
         given = _bindings(desired, names, bound) | {"candidates": len(values)}
-        given.update(zip_longest(_candidate_bindings(width, len(names)), chain.from_iterable(values)))
+        given.update(zip_longest(candidate_bindings(width, len(names)), chain.from_iterable(values)))
         try:
             return [values[int(row["number"] or 0)] for row in self.state.query(sql, given)]
         except sqlite3.Error:
             # A guard whose SQL fails for one value must not cost the others.
             if len(values) == 1:
                 return []
-            return [one for value in values for one in self._meeting(names, [value], WIDTHS[0], desired, bound)]
+            return [one for value in values for one in self._meeting(names, [value], desired, bound)]
 
     def _hold(self, desired: list[DesiredGuard], bound: Mapping[str, Value]) -> bool:
         if not desired:
@@ -303,40 +318,7 @@ def _bindings(desired: list[DesiredGuard], names: ParameterNames, bound: Mapping
     return {key: bound[key] for key in _names_used(tuple([guard.condition.bindings for guard in desired]), names)}
 
 
-# The texts are made once, since searches ask with few texts many times. So SQLite prepares each once, too.
-
-
 @lru_cache(maxsize=4096)
 def _names_used(bindings: tuple[frozenset[str], ...], names: ParameterNames) -> list[str]:
     """What guards bind beside these parameters."""
     return sorted(frozenset[str]().union(*bindings) - {*names})
-
-
-@lru_cache(maxsize=2048)
-def _rows_query(table: str, column: str, parameter: str, desired: tuple[DesiredGuard, ...]) -> str:
-    """The query for the values of a column that meet guards as a parameter."""
-    listed = f"WITH candidate(value) AS (SELECT DISTINCT {column} FROM {table})"
-    tested = [guard.test([(parameter, "candidate.value")]) for guard in desired]
-    where = f" WHERE {' AND '.join(tested)}" if tested else ""
-    return f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
-
-
-@lru_cache(maxsize=2048)
-def _batch_query(names: ParameterNames, width: int, desired: tuple[DesiredGuard, ...]) -> str:
-    """The query for the numbers of those candidate values of parameters that meet guards."""
-    replaced = [(name, f"candidate.value_{place}") for place, name in enumerate(names)]
-    tested = [guard.test(replaced) for guard in desired]
-    marks = [f":{name}" for name in _candidate_bindings(width, len(names))]
-    rows = (", ".join(marks[number * len(names) :][: len(names)]) for number in range(width))
-    listed = ", ".join(f"({number}, {row})" for number, row in enumerate(rows))
-    columns = ", ".join(f"value_{place}" for place in range(len(names)))
-    return (
-        f"WITH candidate(number, {columns}) AS (VALUES {listed}) "
-        f"SELECT number FROM candidate WHERE number < :candidates AND {' AND '.join(tested)} ORDER BY number"
-    )
-
-
-@lru_cache(maxsize=64)
-def _candidate_bindings(width: int, columns: int) -> tuple[str, ...]:
-    """The names of the bindings of candidate values, one row after the other."""
-    return tuple(f"candidate_{number}_{place}" for number in range(width) for place in range(columns))

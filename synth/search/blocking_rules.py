@@ -8,26 +8,27 @@ from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.contracts import follows
 from synth.search.arguments import ArgumentSearch, argument_search
 from synth.search.slots import guard_conditions
 
 
 def broken_rules(session: ContractSession, tool: Tool, arguments: Mapping[str, Json]) -> list[str]:
     """All rules that a call would break as things stand, the tool's and the agent's, in the order of the guards."""
-    given = {name: value for name, value in arguments.items() if not isinstance(value, (list, dict))}
-    bound = {
-        **{parameter.name: given.get(parameter.name) for parameter in tool.parameters},
-        "caller": session.account(tool.name),
-        "person": session.caller,
-        "now": session.now,
-    }
+    sql, used = _all_verdicts(tool)
+    given = {**arguments, "caller": session.account(tool.name), "person": session.caller, "now": session.now}
+    bound = {name: None if isinstance(value := given.get(name), (list, dict)) else value for name in used}
+    row = session.query(sql, bound)[0] if sql else {}
+    return [guard.rule for guard, held in zip(tool.guards, row.values(), strict=True) if not held]
+
+
+@follows
+def _all_verdicts(tool: Tool) -> tuple[str, list[str]]:
+    """The query whether each guard of a tool holds, in order (empty if it has none), and the names that it binds."""
     guards = guard_conditions(tool)
-    if not guards:
-        return []
-    sql = "SELECT " + ", ".join(f"(\n{guard.holds}\n) IS TRUE AS held_{n}" for n, guard in enumerate(guards))
+    tests = (f"(\n{guard.holds}\n) IS TRUE AS held_{n}" for n, guard in enumerate(guards))
     used = frozenset[str]().union(*(guard.bindings for guard in guards))
-    row = session.query(sql, {name: bound[name] for name in sorted(used & bound.keys())})[0]
-    return [guard.rule for n, guard in enumerate(guards) if not row[f"held_{n}"]]
+    return f"SELECT {', '.join(tests)}" if guards else "", sorted(used)
 
 
 MOST_PERSONS = 20

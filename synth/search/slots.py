@@ -1,8 +1,10 @@
-"""A tool's parameters as slots to fill, and the conditions that its guards and its common sense put on them."""
+"""A tool's parameters as slots to fill, the conditions that its guards and its common sense put on them, and queries
+for the values that meet these.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,8 +13,11 @@ from sqlglot import TokenType, exp
 
 from skillweave.schema.contract import Parameter, Tool
 from synth.contracts import follows
+from synth.contracts.writes import equal_bindings
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.Like, exp.ILike, exp.Glob)
+MOST_ROWS = 5000
+"""Rows of one table that are considered for a parameter."""
 _LOWER, _UPPER = (exp.GT, exp.GTE), (exp.LT, exp.LTE)
 
 
@@ -35,6 +40,20 @@ class GuardCondition(NamedTuple):
     holds: str
     bindings: frozenset[str]
     """Names that it binds."""
+
+
+class DesiredGuard(NamedTuple):
+    """A guard, and whether it is to hold."""
+
+    condition: GuardCondition
+    holds: bool
+
+    def test(self, replaced: Sequence[tuple[str, str]] = ()) -> str:
+        """The test that the database makes; `replaced`: names after a colon, and what stands there instead."""
+        sql = self.condition.holds
+        for name, expression in replaced:
+            sql = substitute(sql, name, expression)
+        return f"(\n{sql}\n) IS {'' if self.holds else 'NOT '}TRUE"
 
 
 @follows
@@ -153,6 +172,30 @@ def table_of_column(column: exp.Column) -> str | None:
     return None
 
 
+@cache
+def own_equalities(holds: str, parameter: str, table: str, key: str) -> frozenset[tuple[str, str]]:
+    """What each row of a table meets that a guard can hold of: columns, and the bindings that they equal.
+
+    They are read from a guard that such a row exists: `EXISTS (SELECT 1 FROM visit WHERE visit_id = :visit_id AND
+    patient_id = :caller ...)`. Of other guards nothing is known, and the set is empty.
+
+    Args:
+        holds: The guard.
+        parameter: The parameter that names the row.
+        table: The table.
+        key: The column in which the rows have what the parameter names.
+    """
+    guard = _tree(f"SELECT (\n{holds}\n)").expressions[0].unnest()
+    select = guard.this if isinstance(guard, exp.Exists) else None
+    if not isinstance(select, exp.Select) or not isinstance(select.selects[0], exp.Literal):
+        return frozenset()
+    if select.ctes or select.args.get("having"):
+        return frozenset()
+    equal = [*equal_bindings(select.args.get("where"))]
+    named = {c.table for c, name in equal if (name, c.name, table_of_column(c)) == (parameter, key, table)}
+    return frozenset((c.name, name) for c, name in equal if c.table in named and name != parameter)
+
+
 def _owner(table: exp.Table) -> exp.Expr | None:
     return table.find_ancestor(exp.Select, exp.Update, exp.Delete, exp.Insert)
 
@@ -221,3 +264,39 @@ def _changes(sql: str) -> str | None:
     ]
     same = " AND ".join([f"({where.this.sql(dialect='sqlite')})", *told])
     return f"NOT EXISTS (SELECT 1 FROM {tree.this.sql(dialect='sqlite')} WHERE {same})" if told else None
+
+
+# The texts are made once, since searches ask with few texts many times. So SQLite prepares each once, too.
+
+
+@lru_cache(maxsize=2048)
+def rows_query(table: str, column: str, parameter: str, desired: tuple[DesiredGuard, ...]) -> str:
+    """The query for the values of a column that meet guards as a parameter."""
+    own = [own_equalities(guard.condition.holds, parameter, table, column) for guard in desired if guard.holds]
+    # No other rows can meet the guards, and where their owner is bound, SQLite need not look at all of them.
+    met = " AND ".join(f"{column} = :{name}" for column, name in sorted(frozenset().union(*own)))
+    listed = f"WITH candidate(value) AS (SELECT DISTINCT {column} FROM {table}{' WHERE ' * bool(met)}{met})"
+    tested = [guard.test([(parameter, "candidate.value")]) for guard in desired]
+    where = f" WHERE {' AND '.join(tested)}" if tested else ""
+    return f"{listed} SELECT value FROM candidate{where} ORDER BY value LIMIT {MOST_ROWS}"
+
+
+@lru_cache(maxsize=2048)
+def batch_query(names: tuple[str, ...], width: int, desired: tuple[DesiredGuard, ...]) -> str:
+    """The query for the numbers of those candidate values of parameters that meet guards."""
+    replaced = [(name, f"candidate.value_{place}") for place, name in enumerate(names)]
+    tested = [guard.test(replaced) for guard in desired]
+    marks = [f":{name}" for name in candidate_bindings(width, len(names))]
+    rows = (", ".join(marks[number * len(names) :][: len(names)]) for number in range(width))
+    listed = ", ".join(f"({number}, {row})" for number, row in enumerate(rows))
+    columns = ", ".join(f"value_{place}" for place in range(len(names)))
+    return (
+        f"WITH candidate(number, {columns}) AS (VALUES {listed}) "
+        f"SELECT number FROM candidate WHERE number < :candidates AND {' AND '.join(tested)} ORDER BY number"
+    )
+
+
+@lru_cache(maxsize=64)
+def candidate_bindings(width: int, columns: int) -> tuple[str, ...]:
+    """The names of the bindings of candidate values, one row after the other."""
+    return tuple(f"candidate_{number}_{place}" for number in range(width) for place in range(columns))

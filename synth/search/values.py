@@ -55,10 +55,10 @@ def plain_values(slot: Slot, state: QueryableState, now: str) -> list[list[Value
             return [[True, False]]
         case "date":
             held: list[Value] = [str(value)[:10] for value in _column_values(slot, state) if _is_date(value)]
-            return _by_distance(parameter.examples, held, _dates(now), now)
+            return _by_distance(tuple(parameter.examples), tuple(held), _dates(now), now)
         case "datetime":
             held = [value for value in _column_values(slot, state) if _is_date(value) and len(str(value)) == 19]
-            return _by_distance(parameter.examples, held, _times(now), now)
+            return _by_distance(tuple(parameter.examples), tuple(held), _times(now), now)
         case "integer":
             held = [value for value in _column_values(slot, state) if isinstance(value, int)]
             return _groups(list(parameter.examples), held, _round_integers(slot), [1, 2, 3])
@@ -70,12 +70,16 @@ def plain_values(slot: Slot, state: QueryableState, now: str) -> list[list[Value
             return _groups(list(parameter.examples) or texts, [] if parameter.examples else _texts(slot))
 
 
-def odd_values(slot: Slot, state: QueryableState, now: str) -> list[Value]:
-    """Values that a guard is there to refuse: a key that no row has, an empty text, an amount out of bounds."""
+def odd_values(slot: Slot, plain: Sequence[Sequence[Value]]) -> list[Value]:
+    """Values that a guard is there to refuse: a key that no row has, an empty text, an amount out of bounds.
+
+    Args:
+        plain: The plain values, in groups.
+    """
     parameter = slot.parameter
     if parameter.refers_to:
         return [MISSING_KEY]
-    given = [value for group in plain_values(slot, state, now) for value in group]
+    given = [value for group in plain for value in group]
     match parameter.type:
         case "integer":
             numbers = [value for value in given if isinstance(value, int)]
@@ -102,7 +106,7 @@ def _column_values(slot: Slot, state: QueryableState) -> list[Value]:
     return values
 
 
-def _groups(*groups: list[Value]) -> list[list[Value]]:
+def _groups(*groups: Sequence[Value]) -> list[list[Value]]:
     return [list(dict.fromkeys(group)) for group in groups if group]
 
 
@@ -120,7 +124,10 @@ def _texts(slot: Slot) -> list[Value]:
     return [*(f"{name} {number}" for number in range(1, 9)), *(("1234567890" * 4)[:length] for length in counted)]
 
 
-def _by_distance(given: list[Value], held: list[Value], invented: Sequence[str], now: str) -> list[list[Value]]:
+@lru_cache(maxsize=1024)
+def _by_distance(
+    given: tuple[Value, ...], held: tuple[Value, ...], invented: tuple[str, ...], now: str
+) -> list[list[Value]]:
     """Days in groups, nearest first: near days, days within months, days on record, days within years, and all.
 
     Examples that the contract's author gave and that are far off come first of all. Future days come before past ones,

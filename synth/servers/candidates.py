@@ -50,6 +50,7 @@ class CandidateRunner:
         """Number of candidates run so far."""
         self._connection = database.load(world.content, world.blueprint)
         self._original = database.load(world.content, world.blueprint)
+        database.create_indices(self._connection, world.blueprint)
         self._people = world.people.table
         self._queried: dict[str, list[tuple[Value, ...]]] = {}
         self._accounts: dict[str | None, dict[str, str | None]] = {}

@@ -80,7 +80,8 @@ def simulate_history(
         if broken.part == "invariant":
             broken = _breaking_change(blueprint, rows, now, callers, plan, seed) or broken
         return HistoryResult({}, None, str(broken), broken.part, broken.name)
-    return _surveyed(blueprint, history, now, callers, f"{seed}/survey")
+    world = World(blueprint, state_of(history.rows, blueprint), now=now)
+    return _surveyed(world, history, callers, f"{seed}/survey")
 
 
 def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str) -> HistoryResult:
@@ -88,10 +89,10 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
 
     Each kind of gap has its round. The outcome of a round is kept if it is worth more.
     """
+    if result.history is None:
+        return result
+    history, world = result.history, World(blueprint, state_of(result.rows, blueprint), now=now)
     for number, close in enumerate([_enable_a_few, _meet, _enable_enough] * ROUNDS):
-        if result.summary is None or result.history is None:
-            return result
-        world = World(blueprint, state_of(result.rows, blueprint), now=now)
         callers = [str(row[blueprint.core.key]) for row in result.rows[blueprint.core.table]]
         with world.session() as session:
             random = Random(f"{seed}/{number}/steering")
@@ -101,9 +102,10 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
                 continue  # Lawful steps led to a state that an event cannot deal with: leave this round out.
             rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
         if rows != result.rows:
-            history = replace(result.history, rows=rows)
-            again = _surveyed(blueprint, history, now, callers, f"{seed}/{number}/survey again")
-            result = max(result, again, key=lambda either: either.worth)
+            changed = World(blueprint, state_of(rows, blueprint), now=now)
+            again = _surveyed(changed, replace(history, rows=rows), callers, f"{seed}/{number}/survey again")
+            if again.worth > result.worth:
+                result, world = again, changed
     return result
 
 
@@ -126,8 +128,8 @@ def _meet(filler: GapFiller, result: HistoryResult) -> None:
         filler.meet(unmet)
 
 
-def _surveyed(blueprint: Blueprint, history: History, now: str, callers: list[str], seed: str) -> HistoryResult:
-    world = World(blueprint, state_of(history.rows, blueprint), now=now)
+def _surveyed(world: World, history: History, callers: list[str], seed: str) -> HistoryResult:
+    blueprint = world.blueprint
     survey = CoverageSurvey(world, callers, Random(seed), history)
     coverage = survey.run()
     summary = DatabaseSummary(

@@ -88,11 +88,11 @@ class SimulatedPeople:
     def request(self, caller: str) -> ToolRequest | None:
         """What somebody asks for without an occasion; None if they decide against it."""
         # Rarely used tools, and tools that lead to them, are tried more often, so that every tool is used.
+        rarity = {tool.name: self._rarity(tool) for tool in self.writes}
         rarities = [
             max(
-                self._rarity(tool),
-                *(self._rarity(follow_up) / 2 for follow_up, _, _ in self._follow_ups[tool.name]),
-                0.0,
+                rarity[tool.name],
+                max([rarity[other.name] for other, _, _ in self._follow_ups[tool.name]], default=0) / 2,
             )
             for tool in self.writes
         ]

@@ -70,7 +70,7 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
         selection = await ctx.offload(find_candidates, inputs)
         ctx.count("candidates", len(selection.combinations))
     else:
-        selection = await ctx.offload(choose_instances, inputs, misfit)
+        selection = await ctx.offload(choose_instances, inputs, misfit, indirect_route_reason)
         ctx.count("combinations", len(selection.combinations))
     reject_templates(ctx, selection.lacking, templates)
     ctx.write(COMBINATIONS, key, selection.combinations)
@@ -79,10 +79,8 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
 
 
 def misfit(world: World, combination: Combination) -> str | None:
-    """Why a combination cannot pass the gates on what is left out or asked in vain: cheaper to see than all gates."""
-    if combination.withheld:
-        return no_clarification_reason(world, combination)
-    return indirect_route_reason(world, combination)
+    """Why a combination cannot pass the gate on what is left out: cheaper to see than all gates."""
+    return no_clarification_reason(world, combination) if combination.withheld else None
 
 
 def reject_templates(

@@ -8,7 +8,8 @@ from rich.console import Console, Group
 from skillweave.base.manifest import ItemRecord
 from skillweave.llm.ledger import Ledger, LedgerKey
 from skillweave.schema.reports import QuestionMetrics
-from synth.cli.display import LiveProgress, QuestionUsage, cost_of, usage_note
+from synth.cli.display import QuestionUsage, cost_of, usage_note
+from synth.cli.time_left import LiveProgress
 
 HERE = LedgerKey("s02_entities", "entities.extract", "openai/m")
 

@@ -8,7 +8,7 @@ from skillweave.base.errors import ConfigError
 from skillweave.config.load import check_section
 from skillweave.config.sections import Config
 from synth.engine.authors import Authors
-from synth.engine.run import OFFLINE_AUTHOR
+from synth.engine.pipeline import OFFLINE_AUTHOR
 
 STEP = "s04_blueprint_generation"
 

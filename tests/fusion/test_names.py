@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.fusion.blueprint import MAX_NAMESPACE, NameAllocator, namespaces, table_names
+from synth.fusion.blueprint import MAX_NAMESPACE, NameAllocator, namespaces
 
 
 def test_what_joins_to_the_same_name_is_told_apart() -> None:
@@ -24,10 +24,6 @@ def test_a_number_does_not_make_a_name_longer_than_allowed() -> None:
     found = [names.allocate("a" * 20, 8) for _ in range(12)]
     assert len(set(found)) == 12
     assert max(map(len, found)) == 8
-
-
-def test_no_table_is_called_as_the_log_of_touched_rows() -> None:
-    assert table_names().allocate("Touched__Rows").lower() != "touched__rows"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Slots: what a parameter is compared with, read from the contract's SQL."""
 
 from skillweave.schema.contract import Guard, Parameter, Returns, Tool
-from synth.search.slots import bound_names, slots, substitute
+from synth.search.slots import bound_names, own_equalities, slots, substitute
 
 
 def a_tool(holds: str, parameter: Parameter) -> Tool:
@@ -43,3 +43,28 @@ def test_a_name_inside_a_string_is_no_binding() -> None:
 
 def test_substitution_leaves_the_rest_as_it_was() -> None:
     assert substitute("a = :id  AND ':id' <> :idle", "id", "c.value") == "a = c.value  AND ':id' <> :idle"
+
+
+def test_a_guard_that_a_row_exists_says_what_the_row_equals() -> None:
+    def told(holds: str) -> set[tuple[str, str]]:
+        return {*own_equalities(holds, "loan_id", "loan", "loan_id")}
+
+    own = "loan_id = :loan_id AND reader_id = :caller"
+    assert told(f"EXISTS (SELECT 1 FROM loan WHERE {own} AND days > 3)") == {("reader_id", "caller")}
+    joined = "SELECT 1 FROM loan a JOIN book b ON b.book_id = a.book_id WHERE a.loan_id = :loan_id"
+    assert told(f"EXISTS ({joined} AND a.reader_id = :caller AND b.owner_id = :caller)") == {("reader_id", "caller")}
+
+
+def test_of_other_guards_nothing_is_known() -> None:
+    own = "loan_id = :loan_id AND reader_id = :caller"
+    for holds in (
+        f"NOT EXISTS (SELECT 1 FROM loan WHERE {own})",
+        f"EXISTS (SELECT COUNT(*) FROM loan WHERE {own})",
+        f"EXISTS (SELECT 1 FROM loan WHERE {own} HAVING COUNT(*) = 0)",
+        f"EXISTS (SELECT 1 FROM old_loan WHERE {own})",
+        f"EXISTS (SELECT 1 FROM loan WHERE NOT ({own}))",
+        f"EXISTS (SELECT 1 FROM loan WHERE {own} OR days > 3)",
+        "EXISTS (SELECT 1 FROM loan a JOIN loan b ON TRUE WHERE a.loan_id = :loan_id AND b.reader_id = :caller)",
+        f":loan_id IS NULL OR EXISTS (SELECT 1 FROM loan WHERE {own})",
+    ):
+        assert not own_equalities(holds, "loan_id", "loan", "loan_id")

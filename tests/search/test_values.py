@@ -70,11 +70,11 @@ def test_far_days_that_an_author_gives_as_examples_come_first() -> None:
 
 
 def test_odd_values_leave_the_bounds_of_the_contract() -> None:
-    numbers = odd_values(a_slot("integer", (5.0, 90.0)), Nothing(), NOW)
+    numbers = odd_values(a_slot("integer", (5.0, 90.0)), [])
     assert {4, 91, 0, -1} <= set(numbers)
 
 
 def test_a_key_that_no_row_has_is_odd_and_never_plain() -> None:
-    assert odd_values(a_slot("string", refers_to="Item.item_id"), Nothing(), NOW) == [MISSING_KEY]
-    assert "" in odd_values(a_slot("string", examples=["blue"]), Nothing(), NOW)
+    assert odd_values(a_slot("string", refers_to="Item.item_id"), []) == [MISSING_KEY]
+    assert "" in odd_values(a_slot("string", examples=["blue"]), [["blue"]])
     assert "" not in plain_values(a_slot("string", examples=["blue"]), Nothing(), NOW)[0]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from _arguments import Bindings, Defect, Refused, Row, parameter  # type: ignore[import-not-found]
 from _noise import PlantedFaults  # type: ignore[import-not-found]
 from _people import People  # type: ignore[import-not-found]
-from _state import CHANGE_ORDER, ServerState, all_keys, apply_change, counter_after, open_copy, outline_of  # type: ignore[import-not-found]
+from _state import ServerState, all_keys, counter_after, open_copy, outline_of  # type: ignore[import-not-found]
 
 Kind = Literal["auth", "read", "write"]
 MOST_ROWS = 10_000
@@ -76,18 +76,14 @@ class ServerSession:
         self.tools = {
             tool.name: tool for tool in tools if tool.name not in hidden and not (tool.kind == "auth" and state.caller)
         }
-        self.connection: sqlite3.Connection = state.opened or open_copy(state.database, people)
+        self.connection: sqlite3.Connection = state.opened or open_copy(state, people)
         columns, last, digits = outline_of(state.database)
-        patch = sorted(state.patch, key=lambda change: CHANGE_ORDER.index(change["op"]))
-        for change in patch:
-            apply_change(self.connection, columns, change)
-        self.connection.execute("PRAGMA foreign_keys = ON")
         self._prefixes = prefixes
-        if any(change["op"] == "delete" for change in patch):
+        if any(change["op"] == "delete" for change in state.patch):
             self._last, self._digits = counter_after(all_keys(self.connection, columns))
         else:
             inserted = [
-                str(change["after"][columns[change["table"]][0]]) for change in patch if change["op"] == "insert"
+                str(change["after"][columns[change["table"]][0]]) for change in state.patch if change["op"] == "insert"
             ]
             self._last, self._digits = counter_after(inserted, last, digits)
 

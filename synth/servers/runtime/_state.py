@@ -5,7 +5,7 @@ A database from elsewhere is looked at before it is served: it holds tables and 
 
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,11 +21,11 @@ class ServerState(NamedTuple):
     database: bytes
     now: str
     caller: str | None = None
-    patch: Iterable[Row] = ()
+    patch: Sequence[Row] = ()
     hidden: Iterable[str] = ()
     noise: Mapping[str, Any] | None = None
     opened: sqlite3.Connection | None = None
-    """What `open_copy` made of the database, to work on; a session without it makes its own."""
+    """A copy of the database that has the patch already; a session without it makes its own."""
 
 
 class DatabaseOutline(NamedTuple):
@@ -39,15 +39,27 @@ class DatabaseOutline(NamedTuple):
     """Digits of the longest number."""
 
 
-def open_copy(database: bytes, people: People | None = None) -> sqlite3.Connection:
-    """A copy of a database in memory, with the views of its people. ValueError for an empty file."""
-    if not database:
+def open_copy(state: ServerState, people: People | None = None) -> sqlite3.Connection:
+    """A state's rows, in memory, with the views of its people. ValueError for an empty file.
+
+    The patch comes before references are checked; from then on each must name a row.
+    """
+    if not state.database:
         raise ValueError("the state is an empty file; give a SQLite database")
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    connection.deserialize(database)
+    connection.deserialize(state.database)
+    columns = outline_of(state.database).columns
     if people is not None:
-        people.make_views(connection, outline_of(database).columns)
+        people.make_views(connection, columns)
+    for change in in_order(state.patch):
+        apply_change(connection, columns, change)
+    connection.execute("PRAGMA foreign_keys = ON")
     return connection
+
+
+def in_order(patch: Sequence[Row]) -> list[Row]:
+    """Row changes in the order in which they are made: other rows may take the unique values of deleted ones."""
+    return sorted(patch, key=lambda change: CHANGE_ORDER.index(change["op"]))
 
 
 @lru_cache(maxsize=4)

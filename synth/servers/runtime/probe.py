@@ -24,6 +24,8 @@ HARMLESS = (
     sqlite3.SQLITE_TRANSACTION,
     sqlite3.SQLITE_SAVEPOINT,
 )
+SHARED = "file:/probe?vfs=memdb"
+"""A database in memory that the connections of this process share; it is gone when the last is closed."""
 
 
 def main() -> None:
@@ -45,9 +47,9 @@ def main() -> None:
     for line in sys.stdin:
         case = json.loads(line)
         copy = copy or WatchedCopy(database, server.people)
+        copy.begin(case["patch"])
         state = runtime.ServerState(database, case["now"], case["caller"], case["patch"], opened=copy.connection)
         session = server.session(state)
-        copy.begin(case["patch"])
         answers, faults = [], []
         for tool, arguments in case["calls"]:
             answers.append(session.call(tool, arguments))
@@ -65,12 +67,20 @@ def start_failure(fault: Exception, server: str) -> str:
 class WatchedCopy:
     """A copy of the database for one case after another, each on the same rows. Triggers note the rows that change.
 
-    Statements stay prepared from case to case. A case whose statements do more than read and write rows gets all rows
-    compared, and its copy is not used again.
+    Two connections share it: the server's, and one that checks no references, for the rows that come before a case and
+    after it. Neither has to change its settings, so statements stay prepared from case to case. A case whose statements
+    do more than read and write rows gets all rows compared, and its copy is not used again.
     """
 
     def __init__(self, database: bytes, people: Any) -> None:
-        self.connection = connection = importlib.import_module("_state").open_copy(database, people)
+        self.connection, self.unchecked = (sqlite3.connect(SHARED, uri=True, isolation_level=None) for _ in range(2))
+        content = sqlite3.connect(":memory:")
+        content.deserialize(database)
+        content.backup(self.unchecked)
+        content.close()
+        connection = self.connection
+        connection.execute("PRAGMA foreign_keys = ON")
+        self.state = importlib.import_module("_state")
         found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
         self.columns: dict[str, list[str]] = {}
         self.rows: dict[str, dict[Any, Cells]] = {}
@@ -86,6 +96,8 @@ class WatchedCopy:
                 notes = [f"INSERT INTO probe__touched VALUES ('{table}', {s}.{self.columns[table][0]});" for s in sides]
                 name = f"probe__{event}_{table}"
                 connection.execute(f"CREATE TEMP TRIGGER {name} AFTER {event} ON {table} BEGIN {' '.join(notes)} END")
+        if people is not None:
+            people.make_views(connection, self.columns)
         # Setting it anew would have all statements prepared anew.
         connection.set_authorizer(self.note)
 
@@ -95,7 +107,11 @@ class WatchedCopy:
         return sqlite3.SQLITE_OK
 
     def begin(self, patch: list[dict[str, Any]]) -> None:
-        """Begin a case, in whose session these rows were changed first."""
+        """Begin a case: change these rows."""
+        self.unchecked.execute("BEGIN")
+        for change in self.state.in_order(patch):
+            self.state.apply_change(self.unchecked, self.columns, change)
+        self.unchecked.execute("COMMIT")
         places = [(change["table"], next(iter(change["key"].values()))) for change in patch]
         self.patched = {place: self.row(*place) for place in places}
         self.connection.execute("DELETE FROM probe__touched")
@@ -128,14 +144,16 @@ class WatchedCopy:
         """End a case: have the rows again that all cases begin with. False if the copy may not be used again."""
         if self.is_spoiled:
             self.connection.close()
+            self.unchecked.close()
             return False
         places = {*self.touched(), *self.patched}
-        self.connection.execute("PRAGMA foreign_keys = OFF")
+        self.unchecked.execute("BEGIN")
         for table, key in places:
-            self.connection.execute(f"DELETE FROM {table} WHERE {self.columns[table][0]} = ?", (key,))
+            self.unchecked.execute(f"DELETE FROM {table} WHERE {self.columns[table][0]} = ?", (key,))
             row = self.rows[table].get(key)
             if row is not None:
-                self.connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+                self.unchecked.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+        self.unchecked.execute("COMMIT")
         return True
 
 

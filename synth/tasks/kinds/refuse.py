@@ -217,10 +217,17 @@ class TypicalValues:
         self._tool, self._state, self._now = tool, state, now
         self._slots = slots(tool)
         self._groups: dict[str, list[list[Value]]] = {}
+        self._sayable: dict[tuple[str, type, Value], bool] = {}
 
     def is_sayable(self, arguments: Arguments) -> bool:
         """Whether people would say such values: no made-up texts, no key without a row, no amount of zero or less."""
-        return all(self._is_sayable(name, value) for name, value in arguments.items())
+        for name, value in arguments.items():
+            key = name, value.__class__, value
+            if key not in self._sayable:
+                self._sayable[key] = self._is_sayable(name, value)
+            if not self._sayable[key]:
+                return False
+        return True
 
     def oddity(self, arguments: Arguments, future: frozenset[str]) -> int:
         """How odd a request is: past days where lawful ones lie ahead, figures unlike those on record, distant days.
