@@ -227,7 +227,9 @@ class ArgumentSearch:
             *{(value.__class__, value): (value,) for group in reached for value in group}.values()
         ]
         met = {(value.__class__, value) for (value,) in self._filter((name,), tested, desired, bound, [len(tested)])}
-        return [[one for one in group if (one.__class__, one) in met] for group in reached] if desired else groups
+        if not desired:
+            return [[*group] for group in groups]  # The caller shuffles them, and they may be remembered.
+        return [[one for one in group if (one.__class__, one) in met] for group in reached]
 
     def _filter(
         self,
