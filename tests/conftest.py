@@ -20,7 +20,9 @@ API_URL = "SKILLWEAVE_TESTS_API_URL"
 """Names the server that the first process has begun for the others."""
 GROUPS = {f"tests/authors/test_{name}": "faulty" for name in ("faults", "keys", "cassette")}
 """Files that share what only one process can hold. Of each other file, the tests run in one process."""
-LONGEST = ("tests/pipeline", "tests/extending/test_kind", "tests/authors", "tests/engine", "tests/rollout/world")
+DATASETS = ("tests/pipeline/test_joined.py", "tests/pipeline/test_edits.py", "tests/authors/test_cassette.py")
+"""What needs a dataset that nobody has made; each another one, so that no process waits for what another makes."""
+LONGEST = (*DATASETS, "tests/pipeline", "tests/authors", "tests/extending", "tests/engine", "tests/rollout")
 """What begins first, so that no process is left alone with it in the end."""
 
 
@@ -35,8 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[API_URL] = server.url
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each test its group, and put the longest first."""
+    """Give each test its group, before the groups are read, and put the longest first."""
 
     def place(item: pytest.Item) -> int:
         return next((place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start)), len(LONGEST))

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from synth.gates import GATES
-from tests.shared import ROOT, SharedFolder, copied
+from tests.authors.conftest import Direct
+from tests.authors.runs import SMALLEST
+from tests.shared import ROOT, copied
 
 MODULE = '''
 """A gate of one's own: no task takes more than four calls."""
@@ -40,31 +42,19 @@ GATES.register(
     ),
 )
 '''
-SETTINGS = (
-    "plugins=[short_tasks]",
-    "domains.seeds=[pharmacy]",
-    "steps.s01_domain_expansion.target_domains=1",
-    "steps.s06_database_generation.histories=1",
-    "steps.s06_database_generation.visits=200",
-    "steps.s15_instance_combos_selection.per_template=1",
-    "steps.s15_instance_combos_selection.per_refusal=0",
-    "steps.s15_instance_combos_selection.per_clarification=0",
-    "steps.s15_instance_combos_selection.per_unavailable=0",
-)
+SETTINGS = ("plugins=[short_tasks]", *SMALLEST)
 
 
 @pytest.fixture(scope="module")
-def folder(shared: SharedFolder, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """The folder of the user's module; the run's outputs lie beside it."""
-
-    def make(folder: Path) -> None:
-        (folder / "short_tasks.py").write_text(MODULE)
-        settings = [word for setting in SETTINGS for word in ("--set", setting)]
-        places = ["--config", "config.yaml", "--outputs", str(folder / "outputs")]
-        done = synth(folder, "run", *places, *settings, PREFECT_API_URL=request.getfixturevalue("api_url"))
-        assert done.returncode == 0, done.stdout[-3000:]
-
-    return copied(shared.made("own_gate", (*SETTINGS, MODULE), make), tmp_path_factory.mktemp("own_gate") / "copy")
+def folder(direct: Direct, tmp_path_factory: pytest.TempPathFactory, api_url: str) -> Path:
+    """The folder of the user's module; beside it lie the outputs of a run that went on with it."""
+    folder = tmp_path_factory.mktemp("own_gate")
+    (folder / "short_tasks.py").write_text(MODULE)
+    settings = [word for setting in SETTINGS for word in ("--set", setting)]
+    places = ["--config", "config.yaml", "--outputs", str(copied(direct.outputs, folder / "outputs"))]
+    done = synth(folder, "run", *places, *settings, PREFECT_API_URL=api_url)
+    assert done.returncode == 0, done.stdout[-3000:]
+    return folder
 
 
 def synth(folder: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":

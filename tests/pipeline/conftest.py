@@ -1,9 +1,10 @@
-"""A copy of the small dataset whose artifacts may be edited."""
+"""A copy of the small dataset whose artifacts may be edited, and the dataset of one domain."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.authors.conftest import direct, run  # noqa: F401
 from tests.pipeline.downstream import Downstream
 from tests.shared import copied
 

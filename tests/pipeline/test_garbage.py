@@ -15,7 +15,7 @@ from tests.pipeline.garbage import LEFT_OUT
 SMALL = [
     "--set", "domains.seeds=[dental clinic]",
     "--set", "steps.s01_domain_expansion.target_domains=2",
-    "--set", "steps.s06_database_generation.visits=300",
+    "--set", "steps.s06_database_generation.visits=100",
     "--set", "steps.s06_database_generation.histories=1",
 ]  # fmt: skip
 Run = Callable[..., tuple[int, Path, dict[str, Any]]]
@@ -60,10 +60,11 @@ def test_spoiled_answers_are_sent_back_and_the_dataset_is_that_of_a_faultless_au
 
 
 def test_a_contract_that_stays_wrong_costs_its_tool_and_many_cost_their_domain(run: Run) -> None:
-    few = [f"steps.s15_instance_combos_selection.per_{kind}=0" for kind in ("refusal", "clarification", "unavailable")]
-    _, outputs, manifest = run("Hopeless", *(part for setting in few for part in ("--set", setting)))
-    assert list(tasks(outputs)) == ["DentalClinic"]
-    assert states(manifest)["s04_blueprint_generation/PhysioPractice"] == "rejected"
+    _, outputs, manifest = run("Hopeless", "--until", "s06")
+    found = states(manifest)
+    assert found["s04_blueprint_generation/PhysioPractice"] == "rejected"
+    assert found["s06_database_generation/DentalClinic"] == "done"
+    assert found.get("s06_database_generation/PhysioPractice") != "done"
     (reasons,) = [item["reasons"] for item in manifest["items"] if item["state"] == "rejected"]
     assert "only 0 tools of PhysioPractice are sound" in reasons[0]
     assert any("draws a random value" in log.read_text() for log in (outputs / "logs").rglob("*.log"))
@@ -74,7 +75,7 @@ def test_a_contract_that_stays_wrong_costs_its_tool_and_many_cost_their_domain(r
 
 
 def test_generated_code_that_attacks_costs_its_item_and_leaves_no_trace(run: Run) -> None:
-    _, outputs, manifest = run("Wild", "--until", "s09")
+    _, outputs, manifest = run("Wild", "--until", "s09", "--set", "sandbox.cpu_s=10")
     found = states(manifest)
     assert found["s06_database_generation/PhysioPractice"] == "rejected"
     assert found["s09_mcp_server_implementation/DentalClinic"] == "rejected"

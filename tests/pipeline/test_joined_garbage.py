@@ -14,10 +14,12 @@ from tests.shared import copied
 
 
 def made_by(author: str, joined: Path, folder: Path) -> tuple[int, Path, dict[tuple[str, str], dict[str, Any]]]:
-    """Join the domains of a finished run again, with an author of this folder: exit status, outputs, items."""
-    outputs = copied(joined, folder / "outputs")
+    """Join the domains of a finished run anew, with an author of this folder: exit status, outputs, items."""
+    outputs = copied(joined, folder / "outputs", ".cache")
+    for path in filter(is_of_fused, artifacts(outputs)):
+        (outputs / path).unlink()
     settings = [part for override in JOINED for part in ("--set", override)]
-    arguments = ["run", "--config", "config.yaml", "--outputs-dir", str(outputs), "--fresh", "s10", *settings]
+    arguments = ["run", "--config", "config.yaml", "--outputs-dir", str(outputs), *settings]
     with pytest.raises(SystemExit) as ended:
         main(PipelineSource("synth.steps", f"tests.pipeline.garbage:{author}"), arguments)
     assert isinstance(ended.value.code, int)

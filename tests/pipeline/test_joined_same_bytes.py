@@ -50,14 +50,18 @@ def test_cross_domain_mode_makes_the_same_tasks_and_no_others(joined: Path, tmp_
     assert {step for step, _ in DONE.findall(shown)} >= {"s16", "s17"}
 
 
-def test_single_mode_makes_nothing_of_fused_worlds(joined: Path, tmp_path: Path, api_url: str) -> None:
-    outputs = copied(joined, tmp_path / "outputs")
+def test_single_mode_makes_nothing_of_fused_worlds_and_both_the_same_bytes_again(
+    joined: Path, tmp_path: Path, api_url: str
+) -> None:
+    outputs = copied(joined, tmp_path / "outputs", ".cache")
     for path in filter(is_of_fused, artifacts(outputs)):
         (outputs / path).unlink()
     finished(begin(outputs, api_url=api_url, overrides=(*JOINED, "task_mode=single")))
     single = artifacts(outputs)
     assert not [path for path in single if is_of_fused(path)]
     assert all(is_of_fused(path) or path in ABOUT_ALL for path in differing(artifacts(joined), single))
+    finished(begin(outputs, hash_seed="2", workers=4, api_url=api_url, overrides=JOINED))
+    assert differing(artifacts(joined), artifacts(outputs)) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")

@@ -76,7 +76,7 @@ def test_generated_servers_give_the_same_conversations_as_the_contract(small: Pa
     found = [
         [
             {key: record[key] for key in told}
-            for record in rolled_out(small, tmp_path / engine, "--agent", agent, "--limit", "6", "--engine", engine)
+            for record in rolled_out(small, tmp_path / engine, "--agent", agent, "--limit", "3", "--engine", engine)
         ]
         for engine in ("contract", "mcp")
     ]
