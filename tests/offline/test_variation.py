@@ -87,6 +87,11 @@ def test_there_are_hundreds_of_companies_and_no_two_have_a_name_or_a_title_in_co
     assert max(titles.values()) == 1
 
 
+@pytest.mark.long
+def test_no_two_companies_have_the_same_rules() -> None:
+    assert max(Counter(map(rules_of, COMPANIES)).values()) == 1
+
+
 @pytest.mark.parametrize("most", [4, pytest.param(None, marks=pytest.mark.long)])
 def test_two_companies_of_a_setting_differ_in_many_rules_and_in_most_figures(most: int | None) -> None:
     shared, figures = [], []
