@@ -148,8 +148,10 @@ class WatchedCopy:
             return False
         places = {*self.touched(), *self.patched}
         self.unchecked.execute("BEGIN")
+        # All go before any returns: a row that is new may hold a value that must be unique.
         for table, key in places:
             self.unchecked.execute(f"DELETE FROM {table} WHERE {self.columns[table][0]} = ?", (key,))
+        for table, key in places:
             row = self.rows[table].get(key)
             if row is not None:
                 self.unchecked.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
