@@ -51,7 +51,7 @@ def run(
         bool, typer.Option("--dry-run", help="Say what would run and why; run and write nothing.")
     ] = False,
     runner: Annotated[str | None, typer.Option(help="Where items run: threads, dask or ray.")] = None,
-    workers: Annotated[int | None, typer.Option(help="How many items run at once.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes for what keeps a core busy.")] = None,
 ) -> None:
     """Run the pipeline; what is finished and unchanged is not redone."""
     from synth.cli.run import StepSelection, run_pipeline

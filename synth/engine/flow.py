@@ -102,9 +102,7 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
     """
     futures: dict[ItemId, RecordFuture] = {}
     ended: SimpleQueue[ItemId] = SimpleQueue()
-    execution = run.spec.config.execution
-    # A cluster may have more workers than the configuration says, and has a queue of its own.
-    most = execution.workers if execution.runner == "threads" else sys.maxsize
+    most = _most_at_once(run.spec.config.execution)
     waiting = [*work]
     while waiting or futures:
         waiting.sort(key=lambda due: due.rank, reverse=True)
@@ -122,6 +120,15 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
             waiting.clear()
         else:
             waiting += schedule.settle(item, record)
+
+
+def _most_at_once(execution: ExecutionConfig) -> int:
+    """How many items are under way at once. A cluster may have more workers than the configuration says, and has a
+    queue of its own. With threads it is one more than processes, so that none idles while an item asks, checks, reads
+    or writes; a lone worker does one at a time."""
+    if execution.runner != "threads":
+        return sys.maxsize
+    return execution.workers + (execution.workers > 1)
 
 
 def _next(ended: "SimpleQueue[ItemId]") -> ItemId:
@@ -168,7 +175,7 @@ def _record(
 def _task_runner(execution: ExecutionConfig) -> Iterator[TaskRunner[Any]]:
     """The runner of the configuration. Dask and Ray are optional packages, so they are imported only if asked for."""
     if execution.runner == "threads":
-        yield ThreadPoolTaskRunner(max_workers=execution.workers)
+        yield ThreadPoolTaskRunner(max_workers=_most_at_once(execution))
         return
     with opened_workers(execution) as cluster:
         if execution.runner == "dask":
