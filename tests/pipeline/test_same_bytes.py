@@ -14,8 +14,7 @@ from random import Random
 import pytest
 
 from tests.authors.conftest import Direct
-from tests.authors.runs import SMALLEST
-from tests.pipeline.small import ROOT, artifacts, begin, differing
+from tests.pipeline.small import ROOT, SMALLEST, artifacts, begin, differing
 from tests.waiting import HANG, processes_of, wait_until
 
 Begin = Callable[[], "subprocess.Popen[str]"]
