@@ -12,12 +12,11 @@ from contextvars import ContextVar
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture
 from prefect.states import Completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
@@ -52,10 +51,18 @@ def stop_on_signals(run: PipelineRun) -> Iterator[None]:
 
 LOOK_UP_EVERY_S = 0.5
 """Seconds for which the main thread waits without seeing signals."""
-RecordFuture = PrefectFuture[Any]
-"""The future of an item's record."""
 UNDER_WAY: ContextVar[tuple[PipelineRun, Schedule, list[DueItem]]] = ContextVar("under_way")
 """What the flow works on."""
+
+
+class RecordFuture(Protocol):
+    """The future of an item's record."""
+
+    def result(self) -> ItemRecord:
+        """The record. Raises an error of Prefect, Dask or Ray if the item's worker died."""
+        ...
+
+    def add_done_callback(self, fn: Callable[["RecordFuture"], None]) -> None: ...
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
@@ -141,11 +148,10 @@ def _next(ended: "SimpleQueue[ItemId]") -> ItemId:
 def _outcome(item: ItemId, future: RecordFuture) -> ItemRecord:
     """The record of an item that ended. Where its worker died each time that it was tried, it has failed."""
     try:
-        record: ItemRecord = future.result()
+        return future.result()
     except Exception as error:  # of Prefect, Dask or Ray, whose errors have no common class
         reason = " ".join(f"its worker died or did not answer: {type(error).__name__}: {error}".split())[:400]
         return ItemRecord(step=item.step, key=item.key, state="failed", reasons=[reason])
-    return record
 
 
 def _submit(
@@ -160,7 +166,7 @@ def _submit(
         work_of = partial(_record, run, due.item, upstream, due.round, due.sent_back)
         future: RecordFuture = do_item.submit(name=f"{due.step.short}/{due.item.key}", work=work_of)
         futures[due.item] = future
-        future.add_done_callback(lambda _, item=due.item: ended.put(item))  # type: ignore[misc]
+        future.add_done_callback(lambda _, item=due.item: ended.put(item))
 
 
 def _record(
