@@ -166,7 +166,7 @@ def _submit(
         work_of = partial(_record, run, due.item, upstream, due.round, due.sent_back)
         future: RecordFuture = do_item.submit(name=f"{due.step.short}/{due.item.key}", work=work_of)
         futures[due.item] = future
-        future.add_done_callback(lambda _, item=due.item: ended.put(item))
+        future.add_done_callback(lambda _, item=due.item: ended.put(item))  # type: ignore[misc]
 
 
 def _record(

@@ -40,7 +40,7 @@ def killed(begin: Begin, outputs: Path, further: int, random: Random) -> bool:
     already = journal_lines(outputs)
     run = begin()
     wait_until(lambda: run.poll() is not None or journal_lines(outputs) >= already + further, "the run does not get on")
-    time.sleep(random.random())
+    time.sleep(random.random() / 10)
     if run.poll() is None:
         os.kill(run.pid, signal.SIGKILL)
     run.communicate()
