@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from skillweave.base import code
 from skillweave.base.errors import ConfigError
@@ -25,6 +26,9 @@ DATASETS = ("tests/pipeline/test_joined.py", "tests/authors/test_cassette.py", "
 """What needs a dataset that nobody has made: the first two each another one; the third goes on with the second's."""
 LONGEST = (*DATASETS, "tests/pipeline", "tests/authors", "tests/extending", "tests/engine", "tests/rollout")
 """What begins first, so that no process is left alone with it in the end."""
+# How fast the machine is decides nothing.
+settings.register_profile("tests", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
