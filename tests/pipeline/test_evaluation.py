@@ -162,7 +162,9 @@ def test_the_same_calls_written_in_other_ways_are_scored_the_same(
     assert evaluated(small, edited(rewrite), output).returncode == 0
     results = lines_of(output)
     assert {one["passed"] for one in results} == {True}
-    assert {one["id"] for one in results if one["checks"]["replay"]["differs"]} == forged != set()
+    noted = {one["id"] for one in results if one["checks"]["replay"]["differs"]}
+    assert noted
+    assert noted <= forged
 
 
 def test_bad_lines_cost_only_themselves(small: Path, oracle: Path, tmp_path: Path) -> None:
