@@ -19,8 +19,8 @@ from tests.pipeline.test_rollouts import rolled_out, tasks_of
 from tests.waiting import HANG, is_running, wait_until
 
 Record = dict[str, Any]
-FEW = ("--limit", "5", "--trials", "2")
-"""Tasks of each kind and world; more than one batch of trajectories."""
+FEW = ("--limit", "20", "--trials", "2")
+"""More than one batch of trajectories."""
 
 
 def evaluated(small: Path, rollouts: Path, output: Path, *more: str) -> Done:
