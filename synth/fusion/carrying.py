@@ -9,13 +9,16 @@ trees, and each statement is proven like those of the contract (`RewriteProver`)
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 from skillweave.base.code import parse_python
 from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.world.interpreter import guard_query
 from skillweave.world.sql import parse
+from synth.artifacts import BLUEPRINTS, KEY_CALLS, SERVERS
+from synth.engine.context import Context
+from synth.engine.step import Params
 from synth.fusion.blueprint import DomainStatements, joined
 from synth.fusion.rewriting import ContractStatement, RewriteProver
 from synth.servers.skeleton import FACTS, LINE_WIDTH, RUNTIME, SESSION, function_head, registry, string
@@ -30,6 +33,7 @@ from synth.servers.sql_text import (
     refusal,
     sessions_in,
 )
+from synth.servers.writing import CarriedSource
 
 TYPING = ("Annotated", "Any", "Literal")
 RUNTIME_NAMES = ("Date", "Member", "Moment", "People", "Refused", "Row", "Server", "ServerSession")
@@ -37,6 +41,7 @@ REGISTRY = {"Member", "People", "Server"}
 HEAD_IMPORTS = {f"from {RUNTIME} import {name}" for name in RUNTIME_NAMES}
 HEAD_IMPORTS |= {f"from typing import {name}" for name in TYPING}
 """What the heads of tools and the registry import."""
+P = TypeVar("P", bound=Params)
 HEAD = '''"""The tools of {title}, as an MCP server.
 
 A tool refuses what breaks its rules; rules that a docstring names as left to the agent are not checked here.
@@ -54,21 +59,26 @@ class CarriedServer(NamedTuple):
     fault: str
 
 
-def carried_server(
-    fused: FusedBlueprint, blueprints: Sequence[Blueprint], servers: Sequence[str], now: str
-) -> CarriedServer:
+async def carried_source(ctx: Context[P], fused: FusedBlueprint) -> CarriedSource:
+    """The server of the item's fused world. Reads BLUEPRINTS, SERVERS and KEY_CALLS of its domains."""
+    names = [member.server for member in fused.members]
+    servers = [(ctx.read(BLUEPRINTS, name), ctx.read(SERVERS, name)) for name in names]
+    source, fault = await ctx.offload(carried_server, fused, servers, ctx.now)
+    ctx.log(f"the server is {f'written anew: {fault}' if fault else 'carried over'}")
+    return CarriedSource(source, {name: ctx.read(KEY_CALLS, name) for name in names})
+
+
+def carried_server(fused: FusedBlueprint, servers: Sequence[tuple[Blueprint, str]], now: str) -> CarriedServer:
     """Carry the servers of the domains over into a fused world.
 
     Args:
         fused: The contract of the fused world, with its bridge rules.
-        blueprints: The contracts of the domains.
-        servers: The domains' servers, in the same order; each equals its contract.
+        servers: The domains' contracts, each with its server, which equals it.
         now: The clock of a session that is opened without a task.
     """
-    prover = RewriteProver(blueprints, fused)
+    prover = RewriteProver([blueprint for blueprint, _ in servers], fused)
     try:
-        pairs = zip(blueprints, servers, strict=True)
-        domains = [CarriedDomain(fused, blueprint, source) for blueprint, source in pairs]
+        domains = [CarriedDomain(fused, blueprint, source) for blueprint, source in servers]
         functions = "\n\n\n".join(chain.from_iterable(domain.definitions() for domain in domains))
         title = fused.title.replace("\\", "").replace('"', "'")
         head = [HEAD.format(title=title), *_imports(domains, functions), "", *registry(fused, now)]
@@ -283,18 +293,18 @@ class CarriedDomain:
             raise WorldError(f"line {node.lineno}: :person is somebody else in a world of several domains")
         sql = statements.condition(given.value) if method == "true" else statements.statement(given.value)
         if sql != given.value:
-            yield self._statement_edit(node, given, sql)
+            yield self._statement_edit(node, given, given.value, sql)
 
-    def _statement_edit(self, node: ast.Call, given: ast.Constant, sql: str) -> TextEdit:
+    def _statement_edit(self, node: ast.Call, given: ast.Constant, old: str, sql: str) -> TextEdit:
         """Another statement in the place of a call's: in the same lines if they do not become too long."""
         start, end, literal = self._start(given), self._end(given), self._text(given)
-        quotes = literal[: (len(literal) - len(given.value)) // 2]
+        quotes = literal[: (len(literal) - len(old)) // 2]
         line_start = self._offset(node.lineno, 0)
         line_end = line_start + len("\n".join(self._lines[node.lineno - 1 : node.end_lineno]))
         lines = f"{self._source[line_start:start]}{quotes}{sql}{quotes}{self._source[end:line_end]}".split("\n")
         others = [*node.args[1:], *(keyword.value for keyword in node.keywords)]
         renamed = {n.id for other in others for n in ast.walk(other) if isinstance(n, ast.Name)} & self._names.keys()
-        is_plain = literal == quotes + given.value + quotes
+        is_plain = literal == quotes + old + quotes
         if is_plain and (renamed or max(map(len, lines)) <= LINE_WIDTH):
             return TextEdit(start, end, quotes + sql + quotes)
         margin = " " * (len(lines[0]) - len(lines[0].lstrip()))

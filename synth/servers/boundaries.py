@@ -83,6 +83,26 @@ class BoundarySearch:
                 break
         return self._result
 
+    def take(self, calls: Iterable[CandidateCall]) -> BoundaryCases:
+        """Keep calls that are known from elsewhere, and note what they show. Returns all that is known."""
+        for call in calls:
+            outcome = self._runner.outcome(call)
+            if outcome is not None:
+                self._note(call, outcome, "a known call")
+                if outcome.first_broken == len(self._guards):
+                    self._result.success = self._result.success or call
+                    self._keep("a known success", call, outcome)
+        return self._result
+
+    def around(self, calls: Sequence[CandidateCall], rules: Collection[str]) -> BoundaryCases:
+        """Search the boundaries of some rules around calls that meet and break them. Returns all that is known."""
+        guards = [guard for guard in [*self._guards, *self._agent_guards] if guard.rule in rules]
+        for rank, call in enumerate(calls):
+            for guard in guards:
+                self._sweep(call, Mutator(self._runner, self._tool, [guard.holds]), f"around {rank}")
+            self._sweep(call, self._mutator, f"around {rank}")
+        return self._result
+
     def _is_complete(self) -> bool:
         broken = (len(self._result.breaking), len(self._result.breaking_agent))
         return self._result.success is not None and broken == (len(self._guards), len(self._agent_guards))

@@ -8,7 +8,6 @@ process.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from skillweave.sandbox.folder import SandboxLimits
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedMember, FusedTool
@@ -18,9 +17,16 @@ from skillweave.schema.record import Json, Record
 from skillweave.world.world import World
 from synth.servers.boundaries import BoundaryCases, BoundarySearch
 from synth.servers.candidates import CandidateRunner
-from synth.servers.cases import CandidateCall, Observed, RowEdit, ServerCase
+from synth.servers.cases import CandidateCall, Observed, ServerCase, row_edits
 from synth.servers.differential import ExpectedAnswers, ServerDifference, differences, run_contract
-from synth.servers.fuzzing import PER_PARAMETER, bridge_cases, fused_cases, odd_cases, random_sessions
+from synth.servers.fuzzing import (
+    PER_PARAMETER,
+    bridge_calls,
+    bridge_cases,
+    fused_cases,
+    odd_cases,
+    random_sessions,
+)
 
 LARGEST = 4000
 """Characters of a result beyond which a case is no example, unless a tool has no other success."""
@@ -124,7 +130,7 @@ class CarriedTools:
 
     tools: frozenset[str] = frozenset()
     """Tools whose functions are carried over as they are."""
-    calls: Mapping[str, Sequence[KeyCall]] = field(default_factory=dict)
+    calls: Mapping[str, list[KeyCall]] = field(default_factory=dict)
     """Domain's server -> the calls on which its proof stands."""
 
 
@@ -232,7 +238,7 @@ def make_cases(
     """
     blueprint = world.blueprint
     fused = blueprint if isinstance(blueprint, FusedBlueprint) else None
-    searched = _boundaries(world, seed, carried, is_brief)
+    searched = _boundaries(world, seed, bridges, carried, is_brief)
     successes = {name: result.success for name, result in searched.items() if result.success is not None}
     given = {name: success.given() for name, success in successes.items()}
     arguments: dict[str, dict[str, Json]] = {tool.name: given.get(tool.name, {}) for tool in blueprint.tools}
@@ -258,12 +264,15 @@ def make_cases(
     )
 
 
-def _boundaries(world: World, seed: str, carried: CarriedTools, is_brief: bool) -> dict[str, BoundaryCases]:
+def _boundaries(
+    world: World, seed: str, bridges: Sequence[BridgeProof], carried: CarriedTools, is_brief: bool
+) -> dict[str, BoundaryCases]:
     """The boundary cases of each tool, by its name."""
     runner = CandidateRunner(world)
+    bases = bridge_calls(world, bridges)
     try:
         return {
-            tool.name: _carried_boundaries(runner, tool, seed, carried)
+            tool.name: _carried_boundaries(runner, tool, seed, carried, bases.get(tool.name, []))
             if isinstance(tool, FusedTool) and tool.name in carried.tools
             else BoundarySearch(runner, tool, seed, {guard.rule for guard in tool.guards} if is_brief else ()).run()
             for tool in world.blueprint.tools
@@ -272,41 +281,23 @@ def _boundaries(world: World, seed: str, carried: CarriedTools, is_brief: bool) 
         runner.close()
 
 
-def _carried_boundaries(runner: CandidateRunner, tool: FusedTool, seed: str, carried: CarriedTools) -> BoundaryCases:
-    """The key calls of a tool's domain, made here. A search only for bridge rules, and for what they fail to show."""
-    fused = runner.world.blueprint
+def _carried_boundaries(
+    runner: CandidateRunner, tool: FusedTool, seed: str, carried: CarriedTools, bases: Sequence[CandidateCall]
+) -> BoundaryCases:
+    """A tool's key calls in its domain, made here, and the boundaries of bridge rules around the calls of their proofs.
+
+    What key calls fail to show is searched.
+    """
+    fused, rules = runner.world.blueprint, {guard.rule for guard in tool.guards}
     assert isinstance(fused, FusedBlueprint)
-    member, known, rules = fused.member(tool.server), BoundaryCases(), {guard.rule for guard in tool.guards}
+    member = fused.member(tool.server)
     calls = [call for call in carried.calls[tool.server] if call.tool == tool.origin]
-    failed = [call for call in calls if not _is_shown(runner, tool, member, call, known)]
-    if not failed and not rules & fused.bridge_rules:
-        return known
-    found = BoundarySearch(runner, tool, seed, rules - fused.bridge_rules).run()
-    return BoundaryCases(
-        [*known.cases, *found.cases],
-        found.breaking | known.breaking,
-        known.success or found.success,
-        found.breaking_agent | known.breaking_agent,
-    )
-
-
-def _is_shown(
-    runner: CandidateRunner, tool: FusedTool, member: FusedMember, call: KeyCall, known: BoundaryCases
-) -> bool:
-    """Make a domain's key call and note what it shows. Whether it shows the same as there."""
-    candidate = _fused_candidate(runner.world, tool, member, call)
-    outcome = runner.outcome(candidate) if candidate is not None else None
-    if candidate is None or outcome is None:
-        return False
-    known.cases.append(candidate.as_case(f"a call that {call.rule or 'nothing'} decides", runner.world))
-    own, agents = runner.tool_guards(tool), runner.agent_guards(tool)
-    if outcome.first_broken < len(own):
-        known.breaking.setdefault(outcome.first_broken, candidate)
-        return own[outcome.first_broken].rule == member.rules.get(call.rule or "")
-    known.success = known.success or candidate
-    broken = [place for place, holds in enumerate(outcome.agent_verdicts) if not holds]
-    known.breaking_agent.update({place: candidate for place in broken if place not in known.breaking_agent})
-    return call.rule is None or member.rules[call.rule] in {agents[place].rule for place in broken}
+    candidates = [_fused_candidate(runner.world, tool, member, call) for call in calls]
+    search = BoundarySearch(runner, tool, seed, rules)
+    search.take([*(candidate for candidate in candidates if candidate is not None), *bases])
+    result = search.around(bases, rules & fused.bridge_rules)
+    shown = {call.rule for call in _key_calls(runner.world, tool, result)}
+    return result if shown >= {call.rule and member.rules[call.rule] for call in calls} else search.run()
 
 
 def _fused_candidate(world: World, tool: FusedTool, member: FusedMember, call: KeyCall) -> CandidateCall | None:
@@ -314,27 +305,26 @@ def _fused_candidate(world: World, tool: FusedTool, member: FusedMember, call: K
     caller = None if call.caller is None else world.person_of(member.account, call.caller)
     if caller is None and call.caller is not None:
         return None
-    edits = [edit for change in call.patch for edit in _fused_edits(world, member, change)]
-    if any(edit.table == member.person and edit.column is None for edit in edits):
+    changes = [fused for change in call.patch for fused in _fused_changes(world, member, change)]
+    if any(change.table == member.person and change.op != "update" for change in changes):
         return None
     arguments = tuple((parameter.name, call.arguments.get(parameter.name)) for parameter in tool.parameters)
-    return CandidateCall(tool, caller, arguments, tuple(edits))
+    return CandidateCall(tool, caller, arguments, row_edits(changes))
 
 
-def _fused_edits(world: World, member: FusedMember, change: RowChange) -> Iterator[RowEdit]:
-    """A change of one of a domain's rows, in the tables of the fused world."""
+def _fused_changes(world: World, member: FusedMember, change: RowChange) -> Iterator[RowChange]:
+    """A change of one of a domain's rows, in the tables of the fused world: a person's row is in two."""
     entity = world.entity(member.tables[change.table])
     own = {attribute.name for attribute in entity.attributes}
-    key = str(change.key[entity.key])
-    cells: dict[str, Any] = change.after or {}
-    if change.op != "update":
-        yield RowEdit(entity.table, key, row=tuple(cells.items()) if change.op == "insert" else None)
-        return
-    for name, value in cells.items():
-        if name in own:
-            yield RowEdit(entity.table, key, name, value)
-        else:
-            yield RowEdit(world.people.table, str(world.person_of(member.account, key)), name, value)
+    cells = change.after or {}
+    yield change.model_copy(
+        update={"table": entity.table, "after": {name: cell for name, cell in cells.items() if name in own}}
+    )
+    shared = {name: cell for name, cell in cells.items() if name not in own}
+    if shared:
+        person = world.person_of(member.account, str(change.key[entity.key]))
+        key: dict[str, Json] = {world.people.key: person}
+        yield change.model_copy(update={"table": world.people.table, "key": key, "after": shared})
 
 
 def _key_calls(world: World, tool: Tool, result: BoundaryCases) -> Iterator[KeyCall]:

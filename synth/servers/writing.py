@@ -67,7 +67,7 @@ class CarriedSource(NamedTuple):
 
     source: str
     """Empty if it cannot be carried over."""
-    calls: Mapping[str, Sequence[KeyCall]]
+    calls: Mapping[str, list[KeyCall]]
     """Domain's server -> the calls on which its proof stands."""
 
 

@@ -31,11 +31,11 @@ from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.bridge_rules import conflict_faults
-from synth.fusion.carrying import carried_server
+from synth.fusion.carrying import carried_source
 from synth.fusion.mediation import MediationInputs, SettledBridges, mediation_record, settle_bridges
 from synth.policy.manual import JointParts, assemble_joint_manual, joint_manual_faults, sentences_of, stated_rules
 from synth.questions.types import Mediated
-from synth.servers.writing import QUESTIONS, WRITES, CarriedSource, written_server
+from synth.servers.writing import QUESTIONS, WRITES, written_server
 
 MEDIATE = question("fusion.mediate", returns=Mediated)
 MERGE = question("policy.merge", returns=JointParts)
@@ -61,18 +61,8 @@ async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
     ctx.write(POLICIES, key, await _policy(ctx, whole, mediation))
     ctx.write(MEDIATIONS, key, mediation)
     ctx.write(TOOL_LISTS, key, tool_definitions(whole))
-    server = await written_server(ctx, whole, database, mediation.proofs, await _carried(ctx, whole))
+    server = await written_server(ctx, whole, database, mediation.proofs, await carried_source(ctx, whole))
     server.write(ctx)
-
-
-async def _carried(ctx: Context[MergeParams], whole: FusedBlueprint) -> CarriedSource:
-    """The fused world's server, from the proven servers of its domains. It has no source if that is not possible."""
-    names = [member.server for member in whole.members]
-    blueprints, servers = ([ctx.read(artifact, name) for name in names] for artifact in (BLUEPRINTS, SERVERS))
-    carried = await ctx.offload(carried_server, whole, blueprints, servers, ctx.now)
-    if carried.fault:
-        ctx.log(f"the server is written anew: {carried.fault}")
-    return CarriedSource(carried.source, {name: ctx.read(KEY_CALLS, name) for name in names})
 
 
 async def _mediation(ctx: Context[MergeParams], inputs: MediationInputs) -> Mediation:
@@ -114,15 +104,14 @@ async def _answer(
 
 async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, mediation: Mediation) -> str:
     """The fused world's policy, worded by an author."""
-    policies = {
-        member.title: Policy(world=member.server, text=ctx.read(POLICIES, member.server)) for member in whole.members
-    }
+    policies = [Policy(world=member.server, text=ctx.read(POLICIES, member.server)) for member in whole.members]
+    titles = [member.title for member in whole.members]
     manual = await ctx.ask(
         MERGE,
         contract=whole,
         rules={tool.name: list(stated_rules(tool)) for tool in whole.tools},
         sentences=sentences_of(whole),
-        manuals={title: policy.introduction for title, policy in policies.items()},
+        manuals={title: policy.introduction for title, policy in zip(titles, policies, strict=True)},
         conflicts=mediation.conflicts,
         bridges=mediation.bridges,
         check=lambda answer: joint_manual_faults(answer, whole),
