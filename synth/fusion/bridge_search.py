@@ -6,6 +6,7 @@ day that it compares with a row's day is that day.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from random import Random
 from typing import NamedTuple
@@ -57,7 +58,7 @@ def matching_arguments(
     Returns:
         Arguments that name the same rows, the days of these rows, and the company.
     """
-    words, keys = _columns(rule), _keys(fused)
+    words, keys = _words(rule.holds), _keys(fused)
     keys_given = {
         str(parameter.refers_to): arguments[parameter.name]
         for parameter in other.parameters
@@ -79,9 +80,10 @@ def matching_arguments(
     return [{**fixed, dates[0]: day} for day in _days_of_rows(session, keys_given, fused)[:MOST_DAYS]]
 
 
-def _columns(rule: BridgeRule) -> frozenset[str]:
-    """All words of a rule's condition, its columns and bindings among them."""
-    return frozenset("".join(sign if sign.isalnum() or sign == "_" else " " for sign in rule.holds).split())
+@lru_cache(maxsize=64)
+def _words(condition: str) -> frozenset[str]:
+    """All words of a condition, its columns and bindings among them."""
+    return frozenset("".join(sign if sign.isalnum() or sign == "_" else " " for sign in condition).split())
 
 
 def _companies_named(rule: BridgeRule, fused: FusedBlueprint) -> list[str]:

@@ -134,6 +134,8 @@ class CarriedDomain:
         self._tree = parse_python(source)
         self._defined = _definitions(self._tree)
         self._names = {name: self._new_name(name) for name in self._defined}
+        self._places: dict[str, int] = {}
+        """Tool -> the place of its bridge rules among the statements of its function."""
 
     @property
     def imports(self) -> dict[str, str]:
@@ -169,7 +171,7 @@ class CarriedDomain:
             twin = cast(Definition, carried[self._names[name]])
             is_tool = name in self._member.tools
             bridges = parse_python("\n".join(self._bridge_lines(name))).body
-            place = self._place_of_bridges(cast(ast.FunctionDef, node)) if bridges else 0
+            place = self._places.get(name, 0)
             if own.of(node, is_tool) != there.of(twin, is_tool, range(place, place + len(bridges))):
                 raise WorldError(f"{name} is not carried over as it is")
             for author, fused in zip(own.statements, there.statements, strict=True):
@@ -232,7 +234,8 @@ class CarriedDomain:
             yield self._head(node)
             lines = self._bridge_lines(name)
             if lines:
-                end = self._end(node.body[self._place_of_bridges(node) - 1])
+                self._places[name] = self._place_of_bridges(node)
+                end = self._end(node.body[self._places[name] - 1])
                 yield TextEdit(end, end, "".join(f"\n    {line}".rstrip(" ") for line in lines))
         elif isinstance(node, ast.FunctionDef):
             start = self._start(node) + len("def ")

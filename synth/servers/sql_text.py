@@ -7,7 +7,6 @@ print a statement in its own words; a server holds the author's. The form of a s
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from typing import NamedTuple, cast
 
 from synth.servers.skeleton import BODY_WIDTH, string, strings
@@ -322,13 +321,14 @@ class SourceForm(ast.NodeTransformer):
         self._session_names: set[str] = set()
 
     def of(self, node: Definition, is_tool: bool, skipped: range = range(0)) -> str:
-        """The form of a definition; of a tool without its head and the skipped statements."""
+        """The form of a definition, which is changed; of a tool without its head and the skipped statements."""
         self._session_names = sessions_in(node)
-        own: ast.AST = deepcopy(node)
-        if isinstance(own, ast.FunctionDef):
-            own.name = self._names.get(own.name, own.name)
-            parts = [part for place, part in enumerate(own.body) if place and place not in skipped]
-        return "\n".join(ast.dump(self.visit(part)) for part in (parts if is_tool else [own]))
+        parts: Sequence[ast.AST] = [node]
+        if isinstance(node, ast.FunctionDef):
+            node.name = self._names.get(node.name, node.name)
+            if is_tool:
+                parts = [part for place, part in enumerate(node.body) if place and place not in skipped]
+        return "\n".join(ast.dump(self.visit(part)) for part in parts)
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         node.id = self._names.get(node.id, node.id)
