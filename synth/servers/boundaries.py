@@ -100,7 +100,10 @@ class BoundarySearch:
         for rank, call in enumerate(calls):
             for guard in guards:
                 self._sweep(call, Mutator(self._runner, self._tool, [guard.holds]), f"around {rank}")
-            self._sweep(call, self._mutator, f"around {rank}")
+            outcome = self._runner.outcome(call)
+            if outcome is not None and outcome.first_broken < len(self._guards):
+                # Mutations of what other rules read show which of two broken rules refuses.
+                self._sweep(call, self._mutator, f"around {rank}")
         return self._result
 
     def _is_complete(self) -> bool:
