@@ -296,8 +296,16 @@ def _carried_boundaries(
     search = BoundarySearch(runner, tool, seed, rules)
     search.take([*(candidate for candidate in candidates if candidate is not None), *bases])
     result = search.around(bases, rules & fused.bridge_rules)
-    shown = {call.rule for call in _key_calls(runner.world, tool, result)}
-    return result if shown >= {call.rule and member.rules[call.rule] for call in calls} else search.run()
+    wanted = {call.rule and member.rules[call.rule] for call in calls}
+    # Where a bridge rule forbids a key call, another call shows its rule.
+    for base in [result.success] if result.success else []:
+        result = search.around([base], rules & wanted - _shown(runner.world, tool, result))
+    return result if _shown(runner.world, tool, result) >= wanted else search.run()
+
+
+def _shown(world: World, tool: Tool, result: BoundaryCases) -> set[str | None]:
+    """The rules that a call breaks, and None if one breaks none."""
+    return {call.rule for call in _key_calls(world, tool, result)}
 
 
 def _fused_candidate(world: World, tool: FusedTool, member: FusedMember, call: KeyCall) -> CandidateCall | None:
