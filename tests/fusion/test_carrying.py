@@ -1,6 +1,8 @@
 """Servers of single worlds, carried over into a joined world: as their author writes them, and as others might."""
 
+import asyncio
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +15,11 @@ from synth.fusion.carrying import carried_server
 from synth.offline.coding.server import write_server
 from synth.servers.skeleton import static_faults
 from synth.servers.suite import CarriedTools, DifferentialSuite, prepare_suite, run_suite
-from synth.servers.writing import same_functions
+from synth.servers.writing import CarriedSource, same_functions, written_server
 from tests.fusion.libraries import NOW, fused_world, library, single_worlds
 from tests.servers.fused import BRIDGES
 from tests.servers.mutants import mutants
+from tests.servers.test_step import Coder, a_context
 
 LIBRARIES = (library("North"), library("South", core="Reader", key="reader_id", statuses=("lent", "here", "lost")))
 OWN_LOAN = """    loan = db.one("SELECT member_id FROM loan WHERE loan_id = :loan_id", loan_id=loan_id)
@@ -146,6 +149,20 @@ def test_a_mistake_in_what_is_carried_over_is_found(right: str, wrong: str) -> N
 def test_a_refusal_that_is_dropped_is_found(every: int) -> None:
     planted = [*mutants(source(), ("dropped",))][::every]
     assert [(one.tool, one.was) for one in planted if not run_suite(suite(), one.source)] == []
+
+
+def test_a_function_that_is_repaired_is_proven_in_full(tmp_path: Path) -> None:
+    line = "        SET phone = :phone, tier = 'was ' || COALESCE(phone, 'without'), points = {}\n"
+    right, wrong, mended = (line.format(sum_) for sum_ in ("points + 1", "points + 2", "1 + points"))
+    author = Coder(repairs=(f"<<<<<<< SEARCH\n{wrong}=======\n{mended}>>>>>>> REPLACE\n",))
+    given = CarriedSource(source().replace(right, wrong, 1), key_calls())
+    context = a_context(tmp_path, single_worlds(LIBRARIES)["North"], author)
+    written = asyncio.run(written_server(context, joint(), joint_world().content, (), given))
+    assert author.asked == ["server.repair", "server.tests"]
+    assert written.source == source().replace(right, mended, 1)
+    assert (written.report.rounds, written.report.carried) == (1, len(joint().tools) - 1)
+    assert len(author.failures) == 1
+    assert "north__change_phone" in author.failures[0]
 
 
 def test_only_functions_that_are_as_they_were_count_as_proven() -> None:
