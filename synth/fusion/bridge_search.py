@@ -15,6 +15,7 @@ from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.contract import CallResult, Parameter, Tool
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.session import ContractSession
+from synth.contracts import follows
 from synth.search.arguments import Arguments, ArgumentSearch
 from synth.search.slots import bound_names, slots
 
@@ -94,6 +95,7 @@ def _is_text(parameter: Parameter) -> bool:
     return parameter.type == "string" and parameter.enum is None and parameter.refers_to is None
 
 
+@follows
 def _keys(fused: FusedBlueprint) -> dict[tuple[str, str], str]:
     """(table, column) -> `Entity.attribute` of the key that it holds."""
     references = {}
