@@ -57,8 +57,8 @@ class CandidateRunner:
         self._base: tuple[RowEdit, ...] | None = None
         """Edits before the savepoint; None if there is no savepoint."""
         self._guards: dict[str, tuple[list[Guard], str, list[Guard], str]] = {}
-        self._bound: tuple[CandidateCall | None, dict[str, BoundValue]] = (None, {})
-        """The last candidate whose arguments were bound, and these."""
+        self._last: tuple[CandidateCall | None, dict[str, BoundValue] | None] = (None, None)
+        """The last candidate that changes no people, and what its SQL binds."""
         self._statements: dict[tuple[str, str | None], str] = {}
 
     def close(self) -> None:
@@ -88,28 +88,45 @@ class CandidateRunner:
             }
         return self._accounts[caller]
 
-    def outcome(self, candidate: CandidateCall) -> CandidateOutcome | None:
+    def outcome(self, candidate: CandidateCall, *, is_whole: bool = True) -> CandidateOutcome | None:
         """Run a candidate.
+
+        Args:
+            candidate: The candidate.
+            is_whole: Whether an accepted call is carried out; if not, its rows and numbers stay empty.
 
         Returns:
             The outcome; None if its rows or arguments are not possible.
         """
         self.runs += 1
         try:
-            bindings = self._bindings(candidate)
             with self._edited(candidate):
-                session = self._session_bindings(candidate)
-                return None if session is None else self._outcome(candidate, {**bindings, **session})
+                bindings = self._bindings(candidate)
+                return None if bindings is None else self._outcome(candidate.tool, bindings, is_whole=is_whole)
         except (sqlite3.Error, ArgumentError):
             return None
 
-    def _bindings(self, candidate: CandidateCall) -> dict[str, BoundValue]:
-        """The candidate's arguments as SQL binds them. Mutations of cells and rows share those of their origin."""
-        last, bound = self._bound
-        if last is None or last.arguments is not candidate.arguments or last.tool is not candidate.tool:
-            bound = bind(candidate.tool, candidate.given())
-            self._bound = candidate, bound
+    def _bindings(self, candidate: CandidateCall) -> dict[str, BoundValue] | None:
+        """What the candidate's SQL binds; None if the tool's domain does not know the caller.
+
+        Mutations of cells and rows share the bindings of their origin, unless they change people.
+        """
+        if [edit for edit in candidate.edits if edit.table == self._people]:
+            role = self.world.role(candidate.tool.name)
+            return self._bound(candidate, self._account(self._connection, role, candidate.caller))
+        last, bound = self._last
+        shared = last is not None and last.arguments is candidate.arguments and last.tool is candidate.tool
+        if last is None or not shared or last.caller != candidate.caller:
+            account = self.accounts_of(candidate.caller)[self.world.role(candidate.tool.name).own.name]
+            bound = self._bound(candidate, account)
+            self._last = candidate, bound
         return bound
+
+    def _bound(self, candidate: CandidateCall, account: str | None) -> dict[str, BoundValue] | None:
+        if account is None and candidate.tool.kind != "auth" and candidate.caller is not None:
+            return None
+        session = {"caller": account, "person": candidate.caller, "now": self.world.now}
+        return {**bind(candidate.tool, candidate.given()), **session}
 
     def related_rows(self, candidate: CandidateCall, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
         """The rows related to a candidate: those that it names, that they refer to, and that refer to them.
@@ -180,17 +197,6 @@ class CandidateRunner:
             self._statements[known] = form.format(edit.table, key, column=edit.column)
         return self._statements[known]
 
-    def _session_bindings(self, candidate: CandidateCall) -> dict[str, Value] | None:
-        """The bindings of the session; None if the tool's domain does not know the caller."""
-        role = self.world.role(candidate.tool.name)
-        if [edit for edit in candidate.edits if edit.table == self._people]:
-            caller = self._account(self._connection, role, candidate.caller)
-        else:
-            caller = self.accounts_of(candidate.caller)[role.own.name]
-        if caller is None and candidate.tool.kind != "auth" and candidate.caller is not None:
-            return None
-        return {"caller": caller, "person": candidate.caller, "now": self.world.now}
-
     def _account(self, connection: sqlite3.Connection, role: DomainRole, caller: str | None) -> str | None:
         """The caller's key in a domain. In the world of a single domain it is the caller."""
         people = self.world.people
@@ -200,23 +206,27 @@ class CandidateRunner:
         row = connection.execute(query, (caller,)).fetchone()
         return None if row is None else row[0]
 
-    def _outcome(self, candidate: CandidateCall, bindings: Mapping[str, Value]) -> CandidateOutcome:
-        guards, guard_query, agent_guards, agent_query = self._guard_queries(candidate.tool)
-        first_broken: int = self._connection.execute(guard_query, bindings).fetchone()[0] if guards else 0
+    def _outcome(self, tool: Tool, bindings: Mapping[str, BoundValue], *, is_whole: bool) -> CandidateOutcome:
+        guards, guard_query, agent_guards, agent_query = self._guard_queries(tool)
+        connection = self._connection
+        first_broken: int = connection.execute(guard_query, bindings).fetchone()[0] if guards else 0
         if first_broken < len(guards):
             return CandidateOutcome(first_broken, (), (), ())
-        agent_verdicts = self._connection.execute(agent_query, bindings).fetchone() if agent_guards else ()
-        compiled = self.world.compiled(candidate.tool.name)
+        verdicts = connection.execute(agent_query, bindings).fetchone() if agent_guards else ()
+        agent_verdicts = tuple(map(bool, verdicts))
+        if not is_whole:
+            return CandidateOutcome(first_broken, agent_verdicts, (), ())
+        compiled = self.world.compiled(tool.name)
         bound = {**bindings, **{name: f"ZZZ-{rank}" for rank, name in enumerate(compiled.new)}}
         row_counts = []
         for effect in compiled.effects:
-            before = self._connection.total_changes
-            self._connection.execute(effect, bound)
-            row_counts.append(self._connection.total_changes - before)
-        rows = self._connection.execute(compiled.select, bound).fetchmany(MOST_ROWS)
+            before = connection.total_changes
+            connection.execute(effect, bound)
+            row_counts.append(connection.total_changes - before)
+        rows = connection.execute(compiled.select, bound).fetchmany(MOST_ROWS)
         row_counts.append(len(rows))
         numbers = tuple([cell for row in rows for cell in row if isinstance(cell, (int, float))])
-        return CandidateOutcome(first_broken, tuple(map(bool, agent_verdicts)), tuple(row_counts), numbers)
+        return CandidateOutcome(first_broken, agent_verdicts, tuple(row_counts), numbers)
 
     def _guard_queries(self, tool: Tool) -> tuple[list[Guard], str, list[Guard], str]:
         """The tool's guards with the query for the first broken one, and the agent's with that for all verdicts."""
@@ -278,7 +288,7 @@ class CandidateRunner:
         if candidate.tool.kind != "read":
             return set()
         try:
-            bindings = {**self._bindings(candidate), **(self._session_bindings(candidate) or {})}
+            bindings = self._bindings(candidate) or {}
             rows = self._connection.execute(candidate.tool.returns.select, bindings).fetchmany(MOST_ROWS)
         except (sqlite3.Error, ArgumentError):
             return set()
