@@ -164,7 +164,7 @@ class BoundarySearch:
             location = mutation.location
             if is_whole and fruitless.get(location, 0) >= FRUITLESS:
                 continue
-            outcome = self._runner.outcome(mutation.candidate)
+            outcome = self._outcome(mutation, start)
             if outcome is None:
                 continue
             if changed_level(start, outcome, mutation) is None:
@@ -183,6 +183,14 @@ class BoundarySearch:
             old = unchanged.get(mutation.location) if mutation.old is None else mutation.old
             self._keep_flip(base, start, mutation._replace(old=old), outcome, side)
         return list(others.values())
+
+    def _outcome(self, mutation: Mutation, start: CandidateOutcome) -> CandidateOutcome | None:
+        """The outcome of a mutation. What the call does is not tried again where it reads nothing that has changed."""
+        is_whole = start.first_broken == len(self._guards) and self._mutator.changes_effects(mutation)
+        outcome = self._runner.outcome(mutation.candidate, is_whole=is_whole)
+        if outcome is None or is_whole or outcome.first_broken < len(self._guards):
+            return outcome
+        return outcome._replace(row_counts=start.row_counts, numbers=start.numbers)
 
     def _remember_near_miss(self, mutation: Mutation, start: CandidateOutcome, outcome: CandidateOutcome) -> None:
         """Remember calls that break a guard one mutation away from a success: one more mutation repairs them."""
@@ -218,7 +226,7 @@ class BoundarySearch:
             self._keep(f"{mutation.target} = {other!r}, which turns it", mutation.candidate, outcome)
             return
         while middle is not None:
-            reached = self._runner.outcome(mutation.with_value(base, middle))
+            reached = self._runner.outcome(mutation.with_value(base, middle), is_whole=level > 1)
             if reached is None:
                 self._keep(f"{mutation.target} = {mutation.new!r}, which turns it", mutation.candidate, outcome)
                 return
@@ -230,7 +238,7 @@ class BoundarySearch:
         for value in (same, other):
             edge = mutation.with_value(base, value)
             self._result.cases.append(edge.as_case(f"{mutation.target} = {value!r}, where it turns", self._world))
-            reached = self._runner.outcome(edge)
+            reached = self._runner.outcome(edge, is_whole=False)
             if reached is not None:
                 self._note(edge, reached, mutation.target)
 
@@ -247,12 +255,12 @@ class BoundarySearch:
                 for rank, mutation in _ranked(mutator.mutations(base))
             ]
             for *_, first in sorted(firsts, key=lambda entry: entry[:3]):
-                start = self._runner.outcome(first.candidate)
+                start = self._runner.outcome(first.candidate, is_whole=False)
                 if start is None or start.first_broken < len(self._guards):
                     continue
                 seconds = sorted(_ranked(mutator.mutations(first.candidate)), key=lambda entry: entry[0])
                 for _, second in seconds[:SECOND_MUTATIONS]:
-                    outcome = self._runner.outcome(second.candidate)
+                    outcome = self._runner.outcome(second.candidate, is_whole=False)
                     if outcome is not None:
                         self._note(second.candidate, outcome, second.target)
                         if is_broken(outcome):

@@ -65,12 +65,15 @@ class Mutator:
         self.runner = runner
         self.tool = tool
         world = self._world = runner.world
-        every = [*(g.holds for g in tool.guards), *(e.sql for e in tool.effects), tool.returns.select]
+        effects = [*(effect.sql for effect in tool.effects), tool.returns.select]
+        every = [*(guard.holds for guard in tool.guards), *effects]
         is_whole = not texts
         texts = texts or every
         self.tables, self._columns = read_by(world, texts)
         self._related_tables = self.tables if is_whole else read_by(world, every)[0]
-        bound = {name for text in texts for name in parse(text).bindings}
+        bound = _bound(texts)
+        self._of_effects = {*_bound(effects), *read_by(world, effects)[0]}
+        self._columns_of_effects = {*read_by(world, effects)[1], world.role(tool.name).account}
         self._keyed = _keyed(world, texts)
         self._parameters = [p for p in tool.parameters if is_whole or p.name in bound]
         self._now = datetime.strptime(world.now, MOMENT)
@@ -89,6 +92,14 @@ class Mutator:
                 yield from self._cells(candidate, entity, row, related)
         for entity in self.tables.values() if rows else ():
             yield from self._rows(candidate, entity, related)
+
+    def changes_effects(self, mutation: Mutation) -> bool:
+        """Whether the effects and the result of an accepted call read what a mutation changes."""
+        edits = mutation.candidate.edits
+        if not edits or mutation.target in dict(mutation.candidate.arguments):
+            return mutation.target in self._of_effects
+        edit = edits[-1]
+        return edit.table in self._of_effects and (edit.column is None or edit.column in self._columns_of_effects)
 
     def _cells(
         self, candidate: CandidateCall, entity: Entity, row: Row, related: Mapping[str, list[Row]]
@@ -264,6 +275,11 @@ def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[
         if view.entity.table.lower() in named:
             named |= {view.own.lower(), view.shared.lower()}
     return {entity.table: entity for entity in world.blueprint.tables if entity.table.lower() in named}, columns
+
+
+def _bound(texts: Sequence[str]) -> set[str]:
+    """The names that statements bind."""
+    return {name for text in texts for name in parse(text).bindings}
 
 
 def _keyed(world: World, texts: Sequence[str]) -> dict[str, list[Entity]]:

@@ -60,20 +60,22 @@ class HillClimb:
             The call and its outcome; None if no climb reaches one within CLIMB_LIMIT.
         """
         for start in self._starts():
-            best, outcome = self._climb(*start)
-            if outcome.first_broken == len(self._guards):
+            best, _ = self._climb(*start)
+            outcome = self._runner.outcome(best)
+            if outcome is not None and outcome.first_broken == len(self._guards):
                 return best, outcome
         return None
 
     def _starts(self) -> list[tuple[CandidateCall, CandidateOutcome]]:
         """The random calls whose first broken guard comes latest; among equals those with most arguments."""
-        outcomes: dict[str, tuple[CandidateCall, CandidateOutcome]] = {}
-        for candidate in [self._random_call() for _ in range(RANDOM_CALLS)]:
-            outcome = self._runner.outcome(candidate)
+        calls = [self._random_call() for _ in range(RANDOM_CALLS)]
+        outcomes: list[tuple[CandidateCall, CandidateOutcome]] = []
+        for candidate in {repr((call.caller, call.arguments)): call for call in calls}.values():
+            outcome = self._runner.outcome(candidate, is_whole=False)
             if outcome is not None:
                 self._on_outcome(candidate, outcome, "as it is")
-                outcomes.setdefault(repr((candidate.caller, candidate.arguments)), (candidate, outcome))
-        ranked = sorted(outcomes.values(), key=lambda pair: (-pair[1].first_broken, -len(pair[0].given())))
+                outcomes.append((candidate, outcome))
+        ranked = sorted(outcomes, key=lambda pair: (-pair[1].first_broken, -len(pair[0].given())))
         return ranked[:CLIMB_STARTS]
 
     def _random_call(self) -> CandidateCall:
@@ -148,7 +150,7 @@ class HillClimb:
         """The candidate whose first broken guard comes latest, if that is later than in `outcome`."""
         best: tuple[CandidateCall, CandidateOutcome] | None = None
         for mutation in mutations:
-            reached = self._runner.outcome(mutation.candidate)
+            reached = self._runner.outcome(mutation.candidate, is_whole=False)
             if reached is not None:
                 self._on_outcome(mutation.candidate, reached, mutation.target)
             if reached is not None and reached.first_broken > (best[1] if best else outcome).first_broken:
