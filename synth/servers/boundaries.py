@@ -22,15 +22,15 @@ PAIRS = 1200
 """Most candidates for one guard that no single mutation breaks first."""
 SECOND_MUTATIONS = 100
 """Most second mutations to try after a first one; the most different ones come first."""
-NEAR_MISSES = 3
+NEAR_MISSES = 2
 """Most calls that break one guard from which to try repairing mutations."""
-BASES = 3
+BASES = 2
 """Most successes from which to try mutations."""
 CLIMBS = 4
 """Climbs to a success until all guards are broken once, for rules whose boundaries another proof has tested."""
 PER_LOCATION = 2
 """Most cases to keep of one cell, argument or table with one outcome."""
-FRUITLESS = 7
+FRUITLESS = 6
 """After so many values of one location that change nothing, the search leaves the location."""
 
 
@@ -69,7 +69,7 @@ class BoundarySearch:
         self._result = BoundaryCases()
         self._kept: dict[tuple[str, str], int] = {}
         """Change and kind of outcome -> number of cases."""
-        self._near_misses: dict[str, dict[str, CandidateCall]] = {}
+        self._near_misses: dict[str, dict[str, Mutation]] = {}
         """Rule of a guard -> changed location -> calls that break it one mutation away from a success."""
 
     def run(self) -> BoundaryCases:
@@ -133,8 +133,11 @@ class BoundarySearch:
             self._try_pairs(bases, mutator, is_broken)
         if guard.rule in self._proved:
             return
-        for rank, broken in enumerate([*self._near_misses.get(guard.rule, {}).values()] or self._breaking(guard)):
-            self._sweep(broken, mutator, f"from {rank}")
+        near_misses = [*self._near_misses.get(guard.rule, {}).values()]
+        for rank, (mutation) in enumerate(near_misses):
+            self._sweep(mutation.candidate, mutator, f"from {rank}", mutation.location)
+        for broken in self._breaking(guard) if not near_misses else ():
+            self._sweep(broken, mutator, "from 0")
 
     def _breaking(self, guard: Guard) -> list[CandidateCall]:
         """A call that breaks the guard, if one was found."""
@@ -142,29 +145,25 @@ class BoundarySearch:
         agents = self._result.breaking_agent.items()
         return calls + [call for place, call in agents if self._agent_guards[place] is guard]
 
-    def _sweep(self, base: CandidateCall, mutator: Mutator, side: str = "") -> list[CandidateCall]:
-        """Try every single mutation of a call.
+    def _sweep(self, base: CandidateCall, mutator: Mutator, side: str = "", changed: str = "") -> list[CandidateCall]:
+        """Try every single mutation of a call, except of the location `changed`.
 
         Returns:
             Calls among them that succeed with other effects than `base`.
         """
-        start = self._runner.outcome(base)
+        is_whole = mutator is self._mutator
+        start = self._runner.outcome(base, is_whole=is_whole)
         if start is None:
             return []
-        is_whole = mutator is self._mutator
-        # The first success and the calls that break a guard show the effect of more rows.
-        mutations = list(mutator.mutations(base, rows=not is_whole or base is self._result.success))
-        if len(mutations) > SWEEP:
-            mutations = self._random.sample(mutations, SWEEP)
         others: dict[tuple[int, ...], CandidateCall] = {}
-        fruitless: dict[str, int] = {}
+        fruitless: dict[str, int] = {changed: FRUITLESS}
         unchanged: dict[str, Json] = {}
         flips: list[tuple[Mutation, CandidateOutcome]] = []
-        for mutation in mutations:
-            location = mutation.location
-            if is_whole and fruitless.get(location, 0) >= FRUITLESS:
+        for mutation in self._mutations(base, mutator):
+            location = mutation.template or mutation.location
+            if fruitless.get(location, 0) >= self._most_fruitless(mutation):
                 continue
-            outcome = self._outcome(mutation, start)
+            outcome = self._outcome(mutation, start, is_whole=is_whole)
             if outcome is None:
                 continue
             if changed_level(start, outcome, mutation) is None:
@@ -173,7 +172,7 @@ class BoundarySearch:
                 if is_whole:
                     self._keep(f"{mutation.target} changed", mutation.candidate, outcome, most=1)
             else:
-                fruitless[location] = -len(mutations)
+                fruitless[location] = -SWEEP
                 self._remember_near_miss(mutation, start, outcome)
                 flips.append((mutation, outcome))
             if outcome.first_broken == len(self._guards) and outcome.row_counts != start.row_counts:
@@ -184,9 +183,24 @@ class BoundarySearch:
             self._keep_flip(base, start, mutation._replace(old=old), outcome, side)
         return list(others.values())
 
-    def _outcome(self, mutation: Mutation, start: CandidateOutcome) -> CandidateOutcome | None:
+    def _mutations(self, base: CandidateCall, mutator: Mutator) -> list[Mutation]:
+        """The mutations of a sweep, in order."""
+        # The first success and the calls that break a guard show the effect of more rows.
+        rows = mutator is not self._mutator or base is self._result.success
+        found = list(mutator.mutations(base, rows=rows))
+        if len(found) <= SWEEP:
+            return found
+        return [found[place] for place in sorted(self._random.sample(range(len(found)), SWEEP))]
+
+    def _most_fruitless(self, mutation: Mutation) -> int:
+        """After how many values of its location that change nothing a mutation is not tried."""
+        return 1 if mutation.template else FRUITLESS
+
+    def _outcome(
+        self, mutation: Mutation, start: CandidateOutcome, *, is_whole: bool
+    ) -> CandidateOutcome | None:
         """The outcome of a mutation. What the call does is not tried again where it reads nothing that has changed."""
-        is_whole = start.first_broken == len(self._guards) and self._mutator.changes_effects(mutation)
+        is_whole = is_whole and start.first_broken == len(self._guards) and self._mutator.changes_effects(mutation)
         outcome = self._runner.outcome(mutation.candidate, is_whole=is_whole)
         if outcome is None or is_whole or outcome.first_broken < len(self._guards):
             return outcome
@@ -204,7 +218,7 @@ class BoundarySearch:
         for guard in broken:
             known = self._near_misses.setdefault(guard.rule, {})
             if len(known) < NEAR_MISSES:
-                known.setdefault(mutation.target, mutation.candidate)
+                known.setdefault(mutation.target, mutation)
 
     def _keep_flip(
         self,

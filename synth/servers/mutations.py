@@ -16,8 +16,8 @@ from skillweave.world.world import World
 from synth.servers.candidates import CandidateOutcome, CandidateRunner, names_in
 from synth.servers.cases import CandidateCall, RowEdit
 
-HOURS = (0, 25, 24 * 33, 24 * 400, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 24 * 1100)
-NUMBERS = (0, 11, 1001, 5_000_011, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
+HOURS = (24 * 400, 24 * 33, 0, 25, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 24 * 1100)
+NUMBERS = (5_000_011, 0, 1001, 11, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
 """The most distant first: the search soon leaves an argument or cell where they change nothing."""
 MOST_ADDED = 5
 MOST_TIMES = 3
@@ -35,6 +35,8 @@ class Mutation(NamedTuple):
     """The candidate after the change."""
     old: Json = None
     new: Json = None
+    template: str = ""
+    """What the added rows are copies of; empty if no row is added."""
 
     @property
     def location(self) -> str:
@@ -121,16 +123,19 @@ class Mutator:
         if entity.name in self._persons:
             return
         seen: set[tuple[Value, ...]] = set()
-        for template in self._templates(entity, related):
+        for number, template in enumerate(self._templates(entity, related)):
             for is_tied in (False, True):
                 row = self._copy(entity, template, related, candidate, is_tied)
                 if (cells := tuple(row.values())) in seen:
                     continue
                 seen.add(cells)
-                mutated = candidate
-                for rank in range(len(candidate.edits) + 1, len(candidate.edits) + 1 + MOST_ADDED):
-                    mutated = mutated.with_edit(_numbered(entity, row, rank))
-                    yield Mutation(f"{rank - len(candidate.edits)} more of {entity.table}", mutated)
+                more, first = [candidate], len(candidate.edits) + 1
+                for rank in range(first, first + MOST_ADDED):
+                    more.append(more[-1].with_edit(_numbered(entity, row, rank)))
+                # The most come first: where they change nothing, fewer do not.
+                for added in (MOST_ADDED, *range(1, MOST_ADDED)):
+                    copied = f"{entity.table} {number} {is_tied}"
+                    yield Mutation(f"{added} more of {entity.table}", more[added], template=copied)
 
     def _templates(self, entity: Entity, related: Mapping[str, list[Row]]) -> list[Row]:
         """Rows to copy: a related one, one of each status, each also with its times set to now."""
@@ -245,7 +250,7 @@ class Mutator:
             return [0, 1]
         if kind in ("integer", "number"):
             base = old if isinstance(old, int | float) and not isinstance(old, bool) else 0
-            numbers = [base - 1, base + 1, base * 2 + 1, -base, *NUMBERS, -7]
+            numbers = [*NUMBERS[:2], base * 2 + 1, base - 1, base + 1, -base, *NUMBERS[2:], -7]
             return [float(value) if kind == "number" else int(value) for value in numbers]
         if kind in ("date", "datetime"):
             return [*_moments(self._now, DAY if kind == "date" else MOMENT)]
