@@ -32,6 +32,8 @@ PER_LOCATION = 2
 """Most cases to keep of one cell, argument or table with one outcome."""
 FRUITLESS = 6
 """After so many values of one location that change nothing, the search leaves the location."""
+FRUITLESS_AGAIN = 2
+"""The same from another success, for a column or an argument that the search has left at the first one."""
 
 
 @dataclass
@@ -71,6 +73,8 @@ class BoundarySearch:
         """Change and kind of outcome -> number of cases."""
         self._near_misses: dict[str, dict[str, Mutation]] = {}
         """Rule of a guard -> changed location -> calls that break it one mutation away from a success."""
+        self._left: set[str] = set()
+        """Targets of mutations that the search has left at a success."""
 
     def run(self) -> BoundaryCases:
         """Search until every guard is broken once or the limits are reached."""
@@ -157,11 +161,13 @@ class BoundarySearch:
             return []
         others: dict[tuple[int, ...], CandidateCall] = {}
         fruitless: dict[str, int] = {changed: FRUITLESS}
+        left: set[str] = set()
         unchanged: dict[str, Json] = {}
         flips: list[tuple[Mutation, CandidateOutcome]] = []
         for mutation in self._mutations(base, mutator):
             location = mutation.template or mutation.location
-            if fruitless.get(location, 0) >= self._most_fruitless(mutation):
+            if fruitless.get(location, 0) >= _patience(mutation, self._left if is_whole else ()):
+                left.add(mutation.target)
                 continue
             outcome = self._outcome(mutation, start, is_whole=is_whole)
             if outcome is None:
@@ -177,6 +183,7 @@ class BoundarySearch:
                 flips.append((mutation, outcome))
             if outcome.first_broken == len(self._guards) and outcome.row_counts != start.row_counts:
                 others.setdefault(outcome.row_counts, mutation.candidate)
+        self._left |= left if is_whole else set()
         for mutation, outcome in flips:
             # NULL has no midpoint with a value, but another value that changes nothing may have one.
             old = unchanged.get(mutation.location) if mutation.old is None else mutation.old
@@ -191,10 +198,6 @@ class BoundarySearch:
         if len(found) <= SWEEP:
             return found
         return [found[place] for place in sorted(self._random.sample(range(len(found)), SWEEP))]
-
-    def _most_fruitless(self, mutation: Mutation) -> int:
-        """After how many values of its location that change nothing a mutation is not tried."""
-        return 1 if mutation.template else FRUITLESS
 
     def _outcome(
         self, mutation: Mutation, start: CandidateOutcome, *, is_whole: bool
@@ -314,6 +317,13 @@ def _ranked(mutations: Iterable[Mutation]) -> list[tuple[int, Mutation]]:
         last[mutation.target] = last.get(mutation.target, -1) + 1
         ranked.append((last[mutation.target], mutation))
     return ranked
+
+
+def _patience(mutation: Mutation, left: Collection[str]) -> int:
+    """After how many values that change nothing to leave the mutation's location; sooner if its target was `left`."""
+    if mutation.template:
+        return 1
+    return FRUITLESS_AGAIN if mutation.target in left else FRUITLESS
 
 
 def _breaks(place: int, outcome: CandidateOutcome) -> bool:

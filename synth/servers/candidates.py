@@ -4,8 +4,9 @@ The search for test cases runs many candidates, so they are cheap: the runner ch
 tool's own guards and effects, and rolls all of it back. What consecutive candidates share is done once.
 """
 
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
@@ -24,6 +25,8 @@ from synth.servers.cases import CandidateCall, RowEdit
 
 RELATED_PER_TABLE = 3
 """Most related rows of a table, in addition to those that a candidate names."""
+GIVEN = "(SELECT value FROM json_each(:given))"
+"""The keys of a query. However many they are, its text is the same, and it is prepared once."""
 MOST_ROWS = 60
 """Most rows of a result to read."""
 
@@ -254,18 +257,20 @@ class CandidateRunner:
         self, tables: Mapping[str, Entity], rows_of: dict[str, dict[str, Row]], keys: set[str]
     ) -> set[str]:
         """Add the rows of these keys, and the rows that they refer to. Returns all keys reached."""
-        reached = set(keys)
+        reached, new = set(keys), set(keys)
         for _ in range(3):
-            before = len(reached)
             for table, entity in tables.items():
-                where = f"{entity.key} IN ({_placeholders(reached)})"
-                for row in self._select(entity, where, sorted(reached), 2 * RELATED_PER_TABLE):
+                where = f"{entity.key} IN {GIVEN}"
+                for row in self._select(entity, where, new, 2 * RELATED_PER_TABLE):
                     rows_of[table].setdefault(str(row[entity.key]), row)
+            found: set[str] = set()
             for table, entity in tables.items():
                 references = [attribute.name for attribute in entity.attributes if attribute.references]
                 rows = rows_of[table].values()
-                reached |= {str(row[name]) for row in rows for name in references if row[name] is not None}
-            if len(reached) == before:
+                found |= {str(row[name]) for row in rows for name in references if row[name] is not None}
+            new = found - reached
+            reached |= new
+            if not new:
                 break
         return reached
 
@@ -274,14 +279,15 @@ class CandidateRunner:
         columns = [a.name for a in entity.attributes[1:] if a.references or a.name in arguments]
         if not columns:
             return []
-        terms = [f"coalesce({column} IN ({_placeholders(keys)}), 0)" for column in columns]
+        terms = [f"coalesce({column} IN {GIVEN}, 0)" for column in columns]
         where = f"{' OR '.join(terms)} ORDER BY {' + '.join(terms)} DESC, {entity.key}"
-        return self._select(entity, where, sorted(keys) * (2 * len(terms)), RELATED_PER_TABLE)
+        return self._select(entity, where, keys, RELATED_PER_TABLE)
 
-    def _select(self, entity: Entity, where: str, values: Sequence[str], most: int) -> list[Row]:
+    def _select(self, entity: Entity, where: str, keys: set[str], most: int) -> list[Row]:
         names = [attribute.name for attribute in entity.attributes]
         sql = f"SELECT {', '.join(names)} FROM {entity.table} WHERE {where} LIMIT {most}"
-        return [dict(zip(names, row, strict=True)) for row in self._connection.execute(sql, values)]
+        rows = self._connection.execute(sql, {"given": json.dumps(sorted(keys))})
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _returned_texts(self, candidate: CandidateCall) -> set[str]:
         """Texts in the first and last rows that a read returns."""
@@ -293,10 +299,6 @@ class CandidateRunner:
         except (sqlite3.Error, ArgumentError):
             return set()
         return {cell for row in [*rows[:1], *rows[-1:]] for cell in row if isinstance(cell, str)}
-
-
-def _placeholders(values: set[str]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def _first_broken_query(guards: list[Guard]) -> str:

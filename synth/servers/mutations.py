@@ -237,10 +237,12 @@ class Mutator:
             values += [row[target.name] for row in related.get(other.table, [])]
             values += [row[other.key] for row in self._first_keys(other)][:2]
         else:
+            typed = self._typed(attribute.type, old)
+            values += typed[:2]
             if attribute.type in ("date", "datetime"):
                 # Overlaps begin or end where two rows have the same time.
                 values += [row[attribute.name] for row in related[entity.table]][:MOST_TIMES]
-            values += self._typed(attribute.type, old)
+            values += typed[2:]
             values += [value for _, value in candidate.arguments if isinstance(value, str) and attribute.type in TEXT]
         return [value for value in _distinct(values) if value != old and not isinstance(value, list | dict)]
 
