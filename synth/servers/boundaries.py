@@ -13,8 +13,8 @@ from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
 from synth.servers.candidates import CandidateOutcome, CandidateRunner
 from synth.servers.cases import CandidateCall, ServerCase
-from synth.servers.mutations import Mutation, Mutator, agree, are_numbers, changed_level, midpoint
-from synth.servers.successes import HillClimb, mixtures
+from synth.servers.mutations import Mutation, Mutator
+from synth.servers.successes import HillClimb, agree, are_numbers, changed_level, midpoint, mixtures
 
 SWEEP = 800
 """Most single mutations to try from one success."""
@@ -199,9 +199,7 @@ class BoundarySearch:
             return found
         return [found[place] for place in sorted(self._random.sample(range(len(found)), SWEEP))]
 
-    def _outcome(
-        self, mutation: Mutation, start: CandidateOutcome, *, is_whole: bool
-    ) -> CandidateOutcome | None:
+    def _outcome(self, mutation: Mutation, start: CandidateOutcome, *, is_whole: bool) -> CandidateOutcome | None:
         """The outcome of a mutation. What the call does is not tried again where it reads nothing that has changed."""
         is_whole = is_whole and start.first_broken == len(self._guards) and self._mutator.changes_effects(mutation)
         outcome = self._runner.outcome(mutation.candidate, is_whole=is_whole)

@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
+from sqlglot import exp
+
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.servers.candidates import CandidateOutcome, CandidateRunner, names_in
+from synth.servers.candidates import CandidateRunner
 from synth.servers.cases import CandidateCall, RowEdit
 
 HOURS = (24 * 400, 24 * 33, 0, 25, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 24 * 1100)
@@ -274,6 +276,32 @@ def _moments(now: datetime, form: str) -> tuple[str, ...]:
     return tuple((now + timedelta(hours=sign * hours)).strftime(form) for hours in HOURS for sign in (1, -1))
 
 
+class StatementNames(NamedTuple):
+    """The names in a statement."""
+
+    tables: frozenset[str]
+    """In lower case."""
+    columns: frozenset[str]
+    compared: tuple[tuple[str, str], ...]
+    """Parameters, each with a column that it is equal to, in order of appearance."""
+
+
+@lru_cache(maxsize=4096)
+def names_in(text: str) -> StatementNames:
+    """The names in a statement or expression of a contract."""
+    tables, columns, compared = set(), set(), []
+    for node in parse(text).tree.walk():
+        if isinstance(node, exp.Table):
+            tables.add(node.name.lower())
+        elif isinstance(node, exp.Column):
+            columns.add(node.name)
+        elif isinstance(node, exp.EQ):
+            for given, column in ((node.this, node.expression), (node.expression, node.this)):
+                if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
+                    compared.append((str(given.this), column.name))
+    return StatementNames(frozenset(tables), frozenset(columns), tuple(compared))
+
+
 def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:
     """The tables that statements read, by name, and the names of the columns."""
     named = {table for text in texts for table in names_in(text).tables}
@@ -298,62 +326,8 @@ def _keyed(world: World, texts: Sequence[str]) -> dict[str, list[Entity]]:
     return tables_of
 
 
-def midpoint(old: Json, new: Json) -> Json:
-    """A value half way between two numbers or times; None if there is none between them."""
-    if isinstance(old, bool) or isinstance(new, bool):
-        return None
-    if isinstance(old, int) and isinstance(new, int):
-        middle = (old + new) // 2
-        return None if middle in (old, new) else middle
-    if isinstance(old, float) and isinstance(new, float):
-        half = round((old + new) / 2, 2)
-        return None if half in (old, new) else half
-    if isinstance(old, str) and isinstance(new, str):
-        return _moment_between(old, new)
-    return None
-
-
-def _moment_between(old: str, new: str) -> str | None:
-    form = DAY if len(old) == 10 else MOMENT
-    if {len(old), len(new)} not in ({10}, {19}):
-        return None
-    try:
-        start, end = datetime.fromisoformat(old), datetime.fromisoformat(new)
-    except ValueError:
-        return None
-    unit = timedelta(days=1) if form == DAY else timedelta(seconds=1)
-    steps = (end - start) // unit
-    middle = start + (steps // 2 if steps > 0 else -(-steps // 2)) * unit
-    return None if middle in (start, end) else middle.strftime(form)
-
-
 def _distinct(values: list[Json]) -> list[Json]:
     seen: dict[str, Json] = {}
     for value in values:
         seen.setdefault(repr(value), value)
     return list(seen.values())
-
-
-def are_numbers(old: Json, new: Json) -> bool:
-    """Whether both values are numbers, so that no value between them means that they are adjacent."""
-    is_plain = not isinstance(old, bool) and not isinstance(new, bool)
-    return is_plain and isinstance(old, int | float) and isinstance(new, int | float)
-
-
-def changed_level(start: CandidateOutcome, outcome: CandidateOutcome, mutation: Mutation) -> int | None:
-    """How far a mutation changes the outcome, by the first part that differs.
-
-    Returns:
-        0: another guard of the tool is broken. 1: a verdict on a rule of the agent. 2: the rows changed or returned.
-        3, for times only: numbers in the result, because fees change in steps of time. None: nothing.
-    """
-    if start[:3] != outcome[:3]:
-        return next(level for level in range(3) if start[level] != outcome[level])
-    if start.numbers == outcome.numbers or not isinstance(mutation.new, str):
-        return None
-    return None if midpoint(mutation.old, mutation.new) is None else 3
-
-
-def agree(start: CandidateOutcome, outcome: CandidateOutcome, level: int) -> bool:
-    """Whether two outcomes are equal in all parts up to a level of `changed_level`."""
-    return start[: level + 1] == outcome[: level + 1]
