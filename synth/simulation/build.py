@@ -13,7 +13,7 @@ from skillweave.schema.record import Row
 from skillweave.schema.reports import DatabaseSummary
 from skillweave.world.world import World
 from synth.search.blocking_rules import why_nobody_can
-from synth.simulation.coverage import ENOUGH, FEW, CoverageSurvey
+from synth.simulation.coverage import ENOUGH, FEW, CoverageSurvey, Witnesses
 from synth.simulation.events import ContractBroken, ContractPart
 from synth.simulation.gaps import GapFiller
 from synth.simulation.generation import state_of
@@ -39,8 +39,8 @@ class HistoryResult:
     part: ContractPart = "invariant"
     broken: str = ""
     """The name of the part of the contract that broke."""
-    able: dict[str, int] = field(default_factory=dict)
-    """Tool -> persons who can call it lawfully at the end, as far as they were counted."""
+    witnesses: Witnesses = field(default_factory=Witnesses)
+    """Calls that show what the database offers."""
     history: History | None = None
     unsound: tuple[str, ...] = ()
     """Rules left to the agent whose breach spoils the data."""
@@ -57,7 +57,7 @@ class HistoryResult:
             return (-1, 0, 0)
         coverage = self.summary.coverage
         reached = coverage.guards_first_broken + coverage.effects_taking_place
-        able = self.able.values()
+        able = [len(persons) for persons in self.witnesses.able.values()]
         return (coverage.tools_succeeding, 2 * sum(min(FEW, count) for count in able) + reached, sum(able) + reached)
 
 
@@ -103,7 +103,8 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
             rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
         if rows != result.rows:
             changed = World(blueprint, state_of(rows, blueprint), now=now)
-            again = _surveyed(changed, replace(history, rows=rows), callers, f"{seed}/{number}/survey again")
+            lived = replace(history, rows=rows)
+            again = _surveyed(changed, lived, callers, f"{seed}/{number}/survey again", result.witnesses)
             if again.worth > result.worth:
                 result, world = again, changed
     return result
@@ -119,7 +120,7 @@ def _enable_enough(filler: GapFiller, result: HistoryResult) -> None:
 
 def _enable(filler: GapFiller, result: HistoryResult, enough: int) -> None:
     for tool in [tool for tool in filler.world.blueprint.tools if tool.kind != "auth"]:
-        for _ in range(result.able[tool.name], enough):
+        for _ in range(len(result.witnesses.able[tool.name]), enough):
             filler.enable(tool)
 
 
@@ -128,9 +129,11 @@ def _meet(filler: GapFiller, result: HistoryResult) -> None:
         filler.meet(unmet)
 
 
-def _surveyed(world: World, history: History, callers: list[str], seed: str) -> HistoryResult:
+def _surveyed(
+    world: World, history: History, callers: list[str], seed: str, earlier: Witnesses | None = None
+) -> HistoryResult:
     blueprint = world.blueprint
-    survey = CoverageSurvey(world, callers, Random(seed), history)
+    survey = CoverageSurvey(world, callers, Random(seed), history, earlier or Witnesses())
     coverage = survey.run()
     summary = DatabaseSummary(
         server=blueprint.server,
@@ -140,7 +143,8 @@ def _surveyed(world: World, history: History, callers: list[str], seed: str) -> 
         events=history.happened,
         coverage=coverage,
     )
-    return HistoryResult(history.rows, summary, able=survey.able, history=history, unsound=tuple(survey.unsound_rules))
+    unsound = tuple(survey.unsound_rules)
+    return HistoryResult(history.rows, summary, witnesses=survey.found, history=history, unsound=unsound)
 
 
 def _history(

@@ -10,7 +10,7 @@ All edges of a producer share its runs: a call is made once, and every edge that
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -74,6 +74,16 @@ LAWFUL_CALLS = 4
 """Lawful calls of one person that are tried, until one names only rows that they are shown."""
 
 
+@dataclass(frozen=True)
+class Witnesses:
+    """Calls that show what a survey has found. A later survey tries them first, and searches where they fail."""
+
+    able: dict[str, dict[str | None, Arguments]] = field(default_factory=dict)
+    """Tool -> persons who can call it lawfully, on rows that they are shown, counted up to `ENOUGH` -> their call."""
+    breaches: dict[tuple[str, str], tuple[str | None, Arguments]] = field(default_factory=dict)
+    """Tool and rule -> somebody whose call the rule is the first to refuse or forbid, and the call."""
+
+
 @dataclass
 class CoverageSurvey:
     """A survey of the world that a history has left, at the world's own `now`."""
@@ -83,8 +93,9 @@ class CoverageSurvey:
     """Keys of the persons."""
     random: Random
     history: History
-    able: dict[str, int] = field(default_factory=dict)
-    """Tool -> persons who can call it lawfully now, on rows that they are shown, counted up to `ENOUGH`."""
+    earlier: Witnesses = field(default_factory=Witnesses)
+    """What a survey has found before something in this world was changed."""
+    found: Witnesses = field(default_factory=Witnesses)
     unsound: list[str] = field(default_factory=list)
     """Breaches of agent-held rules that corrupt data, in words for the blueprint's author."""
     unsound_rules: dict[str, None] = field(default_factory=dict)
@@ -131,24 +142,32 @@ class CoverageSurvey:
         )
 
     def _changed(self, session: ContractSession, tool: Tool) -> list[int]:
-        """Rows that each effect changed, in the history and in lawful calls of some persons now. Counts `able`."""
+        """Rows that each effect changed, in the history and in lawful calls of some persons now. Notes who is able."""
         changed_rows = list(self.history.effective.get(tool.name, [0] * len(tool.effects)))
-        self.able[tool.name] = 0
-        for caller in self._callers(tool):
-            for arguments in islice(self._search(session, tool, caller).meeting(), LAWFUL_CALLS):
+        able = self.found.able.setdefault(tool.name, {})
+        known = self.earlier.able.get(tool.name, {})
+        for caller in sorted(self._callers(tool), key=lambda caller: caller not in known):
+            search = self._search(session, tool, caller)
+            tried = [known[caller]] if caller in known else []
+            for arguments in chain(tried, islice(search.meeting(), LAWFUL_CALLS)):
                 result = session.peek(tool.name, arguments)
                 if result.ok and not result.violations:
                     self._succeeding.add(tool.name)
                     changed_rows = [sum(pair) for pair in zip(changed_rows, result.changed, strict=True)]
                     if self._visibility.shows(session, tool, arguments):
-                        self.able[tool.name] += 1
+                        able[caller] = arguments
                         break
-            if self.able[tool.name] >= ENOUGH or tool.kind == "auth":
+            if len(able) >= ENOUGH or tool.kind == "auth":
                 break
         return changed_rows
 
     def _breaks(self, session: ContractSession, tool: Tool, guard: Guard) -> bool:
         """Whether a call is found that this guard is the first to refuse or forbid."""
+        place = tool.name, guard.rule
+        if place in self.earlier.breaches:
+            session.caller, arguments = self.earlier.breaches[place]
+            if self._is_first(session, tool, guard, arguments):
+                return True
         # Only a breach that no other guard refuses shows whether the tool can carry it out soundly.
         modes = (True, False) if guard.enforced_by == "agent" else (False,)
         callers = self._callers(tool)
@@ -176,6 +195,8 @@ class CoverageSurvey:
                     f"broken; after {tool.name}({arguments}) {broken or session.defects[-1]}"
                 )
         session.forget(mark)
+        if first:
+            self.found.breaches[tool.name, guard.rule] = session.caller, arguments
         return first
 
     def _callers(self, tool: Tool) -> list[str | None]:
