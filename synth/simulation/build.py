@@ -26,6 +26,9 @@ ROUNDS = 2
 FIRST_ROUND, ROUND = 55, 9
 """Minutes before the end at which the first such round begins, and the minutes that each has."""
 
+Gaps = set[str | tuple[str, str]]
+"""Tools that too few persons can call, and guards, by tool and rule, that are never the first to fail."""
+
 
 @dataclass(frozen=True)
 class HistoryResult:
@@ -92,12 +95,13 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
     if result.history is None:
         return result
     history, world = result.history, World(blueprint, state_of(result.rows, blueprint), now=now)
+    hopeless: Gaps = set()
     for number, close in enumerate([_enable_a_few, _meet, _enable_enough] * ROUNDS):
         callers = [str(row[blueprint.core.key]) for row in result.rows[blueprint.core.table]]
         with world.session() as session:
             random = Random(f"{seed}/{number}/steering")
             try:
-                close(GapFiller(world, session, callers, random, FIRST_ROUND - ROUND * number), result)
+                close(GapFiller(world, session, callers, random, FIRST_ROUND - ROUND * number), result, hopeless)
             except ContractBroken:
                 continue  # Lawful steps led to a state that an event cannot deal with: leave this round out.
             rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
@@ -110,23 +114,26 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
     return result
 
 
-def _enable_a_few(filler: GapFiller, result: HistoryResult) -> None:
-    _enable(filler, result, FEW)
+def _enable_a_few(filler: GapFiller, result: HistoryResult, hopeless: Gaps) -> None:
+    _enable(filler, result, hopeless, FEW)
 
 
-def _enable_enough(filler: GapFiller, result: HistoryResult) -> None:
-    _enable(filler, result, ENOUGH)
+def _enable_enough(filler: GapFiller, result: HistoryResult, hopeless: Gaps) -> None:
+    _enable(filler, result, hopeless, ENOUGH)
 
 
-def _enable(filler: GapFiller, result: HistoryResult, enough: int) -> None:
+def _enable(filler: GapFiller, result: HistoryResult, hopeless: Gaps, enough: int) -> None:
     for tool in [tool for tool in filler.world.blueprint.tools if tool.kind != "auth"]:
         for _ in range(len(result.witnesses.able[tool.name]), enough):
-            filler.enable(tool)
+            if tool.name not in hopeless and not filler.enable(tool):
+                hopeless.add(tool.name)
 
 
-def _meet(filler: GapFiller, result: HistoryResult) -> None:
+def _meet(filler: GapFiller, result: HistoryResult, hopeless: Gaps) -> None:
     for unmet in result.summary.coverage.unmet if result.summary else ():
-        filler.meet(unmet)
+        gap = unmet.tool, unmet.rule
+        if gap not in hopeless and not filler.meet(unmet):
+            hopeless.add(gap)
 
 
 def _surveyed(
