@@ -98,7 +98,7 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
     hopeless: Gaps = set()
     for number, close in enumerate([_enable_a_few, _meet, _enable_enough] * ROUNDS):
         callers = [str(row[blueprint.core.key]) for row in result.rows[blueprint.core.table]]
-        with world.session() as session:
+        with world.sharing(), world.session() as session:
             random = Random(f"{seed}/{number}/steering")
             try:
                 close(GapFiller(world, session, callers, random, FIRST_ROUND - ROUND * number), result, hopeless)

@@ -109,7 +109,7 @@ class CoverageSurvey:
         failing: list[str] = []
         idle: list[str] = []
         unmet: list[UnmetGuard] = []
-        with self.world.session() as session:
+        with self.world.sharing(), self.world.session() as session:
             for tool in blueprint.tools:
                 changed = self._changed(session, tool)
                 if tool.name not in self._succeeding and not self.history.succeeded.get(tool.name):
@@ -233,7 +233,7 @@ class EdgeProver:
             if edge.kind in ("data", "state"):
                 by_source.setdefault(edge.source, {})[place] = edge
         proven_edges: set[int] = set()
-        with self.world.session() as session:
+        with self.world.sharing(), self.world.session() as session:
             for source, own in by_source.items():
                 proven_edges |= self._shown(session, source, own)
         return [
