@@ -13,7 +13,7 @@ from skillweave.schema.record import Row
 from skillweave.schema.reports import DatabaseSummary
 from skillweave.world.world import World
 from synth.search.blocking_rules import why_nobody_can
-from synth.simulation.coverage import ENOUGH, FEW, CoverageSurvey, Witnesses
+from synth.simulation.coverage import ENOUGH, FEW, WHOLE, CoverageSurvey, SurveyScope, Witnesses
 from synth.simulation.events import ContractBroken, ContractPart
 from synth.simulation.gaps import GapFiller
 from synth.simulation.generation import state_of
@@ -65,7 +65,12 @@ class HistoryResult:
 
 
 def simulate_history(
-    blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: HistoryPlan, seed: str
+    blueprint: Blueprint,
+    rows: Mapping[str, Sequence[Row]],
+    now: str,
+    plan: HistoryPlan,
+    seed: str,
+    scope: SurveyScope = WHOLE,
 ) -> HistoryResult:
     """Simulate one history and survey its database.
 
@@ -75,6 +80,7 @@ def simulate_history(
         now: The clock at the history's end.
         plan: How much happens.
         seed: Of everything that is random in it.
+        scope: What the survey looks at.
     """
     callers = [str(row[blueprint.core.key]) for row in rows[blueprint.core.table]]
     try:
@@ -84,7 +90,7 @@ def simulate_history(
             broken = _breaking_change(blueprint, rows, now, callers, plan, seed) or broken
         return HistoryResult({}, None, str(broken), broken.part, broken.name)
     world = World(blueprint, state_of(history.rows, blueprint), now=now)
-    return _surveyed(world, history, callers, f"{seed}/survey")
+    return _surveyed(world, history, callers, f"{seed}/survey", scope)
 
 
 def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str) -> HistoryResult:
@@ -108,7 +114,9 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
         if rows != result.rows:
             changed = World(blueprint, state_of(rows, blueprint), now=now)
             lived = replace(history, rows=rows)
-            again = _surveyed(changed, lived, callers, f"{seed}/{number}/survey again", result.witnesses)
+            again = _surveyed(
+                changed, lived, callers, f"{seed}/{number}/survey again", earlier=result.witnesses
+            )
             if again.worth > result.worth:
                 result, world = again, changed
     return result
@@ -137,10 +145,15 @@ def _meet(filler: GapFiller, result: HistoryResult, hopeless: Gaps) -> None:
 
 
 def _surveyed(
-    world: World, history: History, callers: list[str], seed: str, earlier: Witnesses | None = None
+    world: World,
+    history: History,
+    callers: list[str],
+    seed: str,
+    scope: SurveyScope = WHOLE,
+    earlier: Witnesses | None = None,
 ) -> HistoryResult:
     blueprint = world.blueprint
-    survey = CoverageSurvey(world, callers, Random(seed), history, earlier or Witnesses())
+    survey = CoverageSurvey(world, callers, Random(seed), history, scope, earlier or Witnesses())
     coverage = survey.run()
     summary = DatabaseSummary(
         server=blueprint.server,

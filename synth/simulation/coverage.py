@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import ToolEdge
-from skillweave.schema.contract import CallResult, Guard, Tool
+from skillweave.schema.contract import CallResult, Enforcer, Guard, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.reports import DatabaseCoverage, UnmetGuard
 from skillweave.world.session import ContractSession
@@ -67,11 +68,25 @@ class RowVisibility:
 CALLERS_TRIED = 40
 """Persons for whom a call is searched before it counts as out of reach."""
 ENOUGH = 8
-"""Persons who can make a call lawfully, at which counting them stops."""
+"""Persons who can make a call lawfully, at which counting them mostly stops."""
 FEW = 3
 """As many of them every tool should have before any tool has more."""
 LAWFUL_CALLS = 4
 """Lawful calls of one person that are tried, until one names only rows that they are shown."""
+
+
+class SurveyScope(NamedTuple):
+    """What a survey looks at."""
+
+    enough: int = ENOUGH
+    """Persons who can make a call lawfully, at which counting them stops."""
+    enforcers: frozenset[Enforcer] = frozenset({"tool", "agent"})
+    """Whose guards are to be broken."""
+
+
+WHOLE = SurveyScope()
+BRIEF = SurveyScope(1, frozenset({"agent"}))
+"""What shows the defects of a contract: tools that nobody can use, and agent-held rules whose breach corrupts data."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +94,7 @@ class Witnesses:
     """Calls that show what a survey has found. A later survey tries them first, and searches where they fail."""
 
     able: dict[str, dict[str | None, Arguments]] = field(default_factory=dict)
-    """Tool -> persons who can call it lawfully, on rows that they are shown, counted up to `ENOUGH` -> their call."""
+    """Tool -> persons who can call it lawfully, on rows that they are shown, counted up to enough -> their call."""
     breaches: dict[tuple[str, str], tuple[str | None, Arguments]] = field(default_factory=dict)
     """Tool and rule -> somebody whose call the rule is the first to refuse or forbid, and the call."""
 
@@ -93,6 +108,7 @@ class CoverageSurvey:
     """Keys of the persons."""
     random: Random
     history: History
+    scope: SurveyScope = WHOLE
     earlier: Witnesses = field(default_factory=Witnesses)
     """What a survey has found before something in this world was changed."""
     found: Witnesses = field(default_factory=Witnesses)
@@ -121,13 +137,11 @@ class CoverageSurvey:
                 ]
                 unmet += [
                     UnmetGuard(tool=tool.name, rule=guard.rule)
-                    for guard in tool.guards
+                    for guard in self._guards(tool)
                     if not self._breaks(session, tool, guard)
                 ]
-        guards, effects = (
-            sum(len(tool.guards) for tool in blueprint.tools),
-            sum(len(tool.effects) for tool in blueprint.tools),
-        )
+        guards = sum(len(self._guards(tool)) for tool in blueprint.tools)
+        effects = sum(len(tool.effects) for tool in blueprint.tools)
         return DatabaseCoverage(
             tools=len(blueprint.tools),
             tools_succeeding=len(blueprint.tools) - len(failing),
@@ -140,6 +154,9 @@ class CoverageSurvey:
             unmet=unmet,
             unsound=self.unsound,
         )
+
+    def _guards(self, tool: Tool) -> list[Guard]:
+        return [guard for guard in tool.guards if guard.enforced_by in self.scope.enforcers]
 
     def _changed(self, session: ContractSession, tool: Tool) -> list[int]:
         """Rows that each effect changed, in the history and in lawful calls of some persons now. Notes who is able."""
@@ -157,7 +174,7 @@ class CoverageSurvey:
                     if self._visibility.shows(session, tool, arguments):
                         able[caller] = arguments
                         break
-            if len(able) >= ENOUGH or tool.kind == "auth":
+            if len(able) >= self.scope.enough or tool.kind == "auth":
                 break
         return changed_rows
 
