@@ -114,9 +114,7 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
         if rows != result.rows:
             changed = World(blueprint, state_of(rows, blueprint), now=now)
             lived = replace(history, rows=rows)
-            again = _surveyed(
-                changed, lived, callers, f"{seed}/{number}/survey again", earlier=result.witnesses
-            )
+            again = _surveyed(changed, lived, callers, f"{seed}/{number}/survey again", earlier=result.witnesses)
             if again.worth > result.worth:
                 result, world = again, changed
     return result

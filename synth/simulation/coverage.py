@@ -22,6 +22,7 @@ from skillweave.schema.reports import DatabaseCoverage, UnmetGuard
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import keys_shown
+from synth.contracts.writes import affects, columns_read, columns_written
 from synth.search.arguments import Arguments, ArgumentSearch
 from synth.simulation.events import InvariantMonitor
 from synth.simulation.history import History
@@ -122,9 +123,7 @@ class CoverageSurvey:
         """Survey every tool: what the history has shown, and what the database offers."""
         blueprint = self.world.blueprint
         self._monitor, self._visibility = InvariantMonitor(blueprint), RowVisibility(blueprint)
-        failing: list[str] = []
-        idle: list[str] = []
-        unmet: list[UnmetGuard] = []
+        failing, idle, unmet = list[str](), list[str](), list[UnmetGuard]()
         with self.world.sharing(), self.world.session() as session:
             for tool in blueprint.tools:
                 changed = self._changed(session, tool)
@@ -180,10 +179,9 @@ class CoverageSurvey:
 
     def _breaks(self, session: ContractSession, tool: Tool, guard: Guard) -> bool:
         """Whether a call is found that this guard is the first to refuse or forbid."""
-        place = tool.name, guard.rule
-        if place in self.earlier.breaches:
-            session.caller, arguments = self.earlier.breaches[place]
-            if self._is_first(session, tool, guard, arguments):
+        if (place := (tool.name, guard.rule)) in self.earlier.breaches:
+            session.caller, known = self.earlier.breaches[place]
+            if self._is_first(session, tool, guard, known):
                 return True
         # Only a breach that no other guard refuses shows whether the tool can carry it out soundly.
         modes = (True, False) if guard.enforced_by == "agent" else (False,)
@@ -228,8 +226,10 @@ class CoverageSurvey:
 
 CALLERS_PER_EDGE = 16
 """Persons with whom a producer is tried."""
+MOST_WRITES, MOST_READS = 2, 4
+"""Calls of a producer that are tried for one person."""
 MOST_TRIES = 4
-"""Calls of a producer that are tried for one person, and values of its result that are tried in a consumer."""
+"""Values of its result that are tried in a consumer."""
 MOST_INSTANCES = 3
 """Calls of a consumer that are searched with one set of values."""
 
@@ -247,7 +247,7 @@ class EdgeProver:
         """The same edges; each data or state edge is marked `executed` or `unproven`."""
         by_source: dict[str, dict[int, ToolEdge]] = {}
         for place, edge in enumerate(edges):
-            if edge.kind in ("data", "state"):
+            if edge.kind in ("data", "state") and self._can_be_shown(edge):
                 by_source.setdefault(edge.source, {})[place] = edge
         proven_edges: set[int] = set()
         with self.world.sharing(), self.world.session() as session:
@@ -260,12 +260,22 @@ class EdgeProver:
             for place, edge in enumerate(edges)
         ]
 
+    def _can_be_shown(self, edge: ToolEdge) -> bool:
+        """Whether a producer matters: a write that makes rows the consumer names, or changes what its guards read."""
+        blueprint = self.world.blueprint
+        source, target = blueprint.tool(edge.source), blueprint.tool(edge.target)
+        written = columns_written([effect.sql for effect in source.effects])
+        entity = blueprint.target(target.parameter(edge.parameter).refers_to or "")[0] if edge.parameter else None
+        made = source.kind != "write" or entity is None or (entity.table, None) in written
+        return made or any(affects(written, columns_read(guard.holds)) for guard in target.guards)
+
     def _shown(self, session: ContractSession, source: str, edges: dict[int, ToolEdge]) -> set[int]:
         """Which of a producer's edges, by their number, its runs prove."""
         proven_edges: set[int] = set()
+        runs = MOST_WRITES if self.world.blueprint.tool(source).kind == "write" else MOST_READS
         for caller in self.random.sample(list(self.callers), min(CALLERS_PER_EDGE, len(self.callers))):
             session.caller = caller
-            for arguments in list(islice(self._search(session, source).meeting(), MOST_TRIES)):
+            for arguments in list(islice(self._search(session, source).meeting(), runs)):
                 still = {place: edge for place, edge in edges.items() if place not in proven_edges}
                 if not still:
                     return proven_edges

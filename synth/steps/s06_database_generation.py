@@ -1,8 +1,8 @@
 """s06: fill each world's database: first rows by a generator, all other rows by simulated persons who use the tools.
 
 The coding author writes the generator, the sandbox runs it, and its rows are checked. Then a history is simulated, and
-further ones if some tool succeeds in none; the one that lets most of the contract happen is kept. If nobody can use a tool, its name goes back to
-the generator's author. Guards that nothing breaks are recorded as unmet.
+further ones while some tool succeeds in none; the one that lets most of the contract happen is kept. If nobody can use
+a tool, its name goes back to the generator's author. Guards that nothing breaks are recorded as unmet.
 """
 
 import asyncio
