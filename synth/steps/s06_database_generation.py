@@ -104,17 +104,15 @@ async def _simulated(
     ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]
 ) -> HistoryResult:
     """The fullest history with its gaps closed; or the first in which the contract broke."""
-    plan = HistoryPlan(visits=ctx.params.visits, days=ctx.params.days)
+    plan, seed = HistoryPlan(visits=ctx.params.visits, days=ctx.params.days), f"{ctx.seed}/{blueprint.server}"
     histories: list[HistoryResult] = []
     for number in range(ctx.params.histories):
-        seed = f"{ctx.seed}/{blueprint.server}/{number}"
-        histories.append(await ctx.offload(simulate_history, blueprint, rows, ctx.now, plan, seed))
-        summary = histories[-1].summary
-        if summary is None:
+        histories.append(await ctx.offload(simulate_history, blueprint, rows, ctx.now, plan, f"{seed}/{number}"))
+        if (summary := histories[-1].summary) is None:
             return histories[-1]
         if not summary.coverage.failing_tools:
             break
-    return await ctx.offload(close_gaps, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}")
+    return await ctx.offload(close_gaps, blueprint, fullest(histories), ctx.now, seed)
 
 
 def _defective(world: str, faults: Sequence[str]) -> AuthorError:
