@@ -235,8 +235,8 @@ def _gates() -> str:
         [
             table(["gate", "it proves", "what is run", "figures in `gates`", "reasons of rejection"], rows).rstrip(),
             *(
-                f"\nOf `{gate.name}`, the first task that passes of those whose kind, writing tools, sorts of values told "
-                "and left out, and holder of the forbidding rule agree shows what is the same for all of them: "
+                f"\nOf `{gate.name}`, the first task that passes of those that agree in kind, writing tools, sorts "
+                "of values told and left out, and holder of the forbidding rule shows what is the same for all: "
                 f"{gate.of_conduct[0].lower()}{gate.of_conduct[1:]}"
                 for gate in GATES.values()
                 if gate.of_conduct

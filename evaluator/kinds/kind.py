@@ -241,7 +241,8 @@ class TaskKind:
         """Variants that are the same for all tasks of a template: how calls are written, what is written besides,
         what is recorded and told when, who is asked. In a fixed order."""
         yield from call_formats(executor)
-        yield from further_writes(executor)
+        if self.is_goal:
+            yield from further_writes(executor)
         yield from unfinished(executor)
         yield from untold(executor)
 
