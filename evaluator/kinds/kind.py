@@ -238,7 +238,7 @@ class TaskKind:
         yield from told_wrongly(executor)
 
     def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:
-        """Variants that are the same for all tasks of a template: how calls are written, what is written besides,
+        """Variants that are alike for all tasks of one conduct: how calls are written, what is written besides,
         what is recorded and told when, who is asked. In a fixed order."""
         yield from call_formats(executor)
         if self.is_goal:
