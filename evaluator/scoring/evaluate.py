@@ -21,6 +21,7 @@ from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import until_end
 from skillweave.world.dataset import UnknownTaskError
+from skillweave.world.states import StateTree
 from skillweave.world.tools import namespaces_of
 from skillweave.world.world import World
 
@@ -81,6 +82,8 @@ class Evaluator:
         self._worlds = worlds
         self._settings = settings
         self._golden = GoldenCache(prune=settings.prune, keeps=CACHED_EXECUTIONS if settings.cache else 0)
+        self._states: tuple[str, StateTree] = "", StateTree()
+        """The task evaluated last, and what sessions of it have found out."""
         self._task = cache(self._task_of)
         self._floors = cache(self._floors_of)
 
@@ -119,13 +122,14 @@ class Evaluator:
             raise NotScoredError("dataset", f"its task was {recorded.task_digest[:12]!r} then, and is {digest[:12]!r}")
         try:
             world = self._worlds.world(task)
-            golden = self._golden.of(world, task, digest)
-            fault = _task_fault(task) or golden.fault
-            if fault is not None:
-                raise NotScoredError("dataset", f"the golden calls do not replay: {fault}")
-            with world.session(task) as session:
-                ended = until_end(recorded.messages, recorded.user_turns or ())
-                made = execute_messages(session, ended, namespaces_of(task))
+            with world.sharing(self._states_of(task)):
+                golden = self._golden.of(world, task, digest)
+                fault = _task_fault(task) or golden.fault
+                if fault is not None:
+                    raise NotScoredError("dataset", f"the golden calls do not replay: {fault}")
+                with world.session(task) as session:
+                    ended = until_end(recorded.messages, recorded.user_turns or ())
+                    made = execute_messages(session, ended, namespaces_of(task))
         except (ArtifactError, WorldError) as error:
             raise NotScoredError("world", str(error)) from error
         if made.defects:
@@ -133,6 +137,14 @@ class Evaluator:
         return replayed_trial(
             task, world, golden, recorded, made, confirmation_in_reward=self._settings.confirmation_in_reward
         )
+
+    def _states_of(self, task: Task) -> StateTree:
+        """What sessions of a task have found out. Trials of a task follow each other; what another found is let go."""
+        id, states = self._states
+        if id != task.id or not self._settings.cache:
+            states.forget()
+            self._states = task.id, states
+        return states
 
     def _known_task(self, recorded: RecordedTrajectory) -> tuple[Task, str]:
         try:

@@ -79,15 +79,19 @@ class PreparedWorld:
         self._states: StateTree | None = None
 
     @contextmanager
-    def sharing(self) -> Iterator[None]:
-        """Have the sessions that are opened within it share what they find out. It is forgotten at the end."""
+    def sharing(self, known: StateTree | None = None) -> Iterator[None]:
+        """Have the sessions that are opened within it share what they find out.
+
+        Args:
+            known: What is known already, and grows; without it, all is forgotten at the end.
+        """
         before = self._states
-        self._states = shared = before or StateTree()
+        self._states = shared = before or known or StateTree()
         try:
             yield
         finally:
             self._states = before
-            if before is None:
+            if shared is not before and shared is not known:
                 shared.forget()
 
     @property
