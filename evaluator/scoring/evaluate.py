@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from evaluator.checks import CHECKS, basis_fault, make_checks
 from evaluator.explain import explain
@@ -161,15 +161,17 @@ class Evaluator:
     def _result(self, recorded: RecordedTrajectory, digest: str, scored: ScoredTrial) -> Result:
         task = scored.trial.task
         nothing, chance = self._floors(task.id) if self._settings.floors else (None, None)
-        found = {
-            "passed": scored.passed,
-            "reward": scored.reward,
-            "checks": scored.checks,
-            "failure": explain(scored) if is_failed(scored) else None,
-            "floor_nothing": nothing,
-            "floor_random": chance,
-        }
-        return self._made(recorded, digest, task).model_copy(update=found)
+        return self._made(
+            recorded,
+            digest,
+            task,
+            passed=scored.passed,
+            reward=scored.reward,
+            checks=scored.checks,
+            failure=explain(scored) if is_failed(scored) else None,
+            floor_nothing=nothing,
+            floor_random=chance,
+        )
 
     def _floors_of(self, id: str) -> tuple[float | None, float | None]:
         task, _ = self._task(id)
@@ -182,10 +184,11 @@ class Evaluator:
             task: Task | None = self._known_task(recorded)[0]
         except NotScoredError:
             task = None
-        return self._made(recorded, digest, task).model_copy(update={"error": error})
+        return self._made(recorded, digest, task, passed=None, reward=None, checks=Checks(), error=error)
 
-    def _made(self, recorded: RecordedTrajectory, digest: str, task: Task | None) -> Result:
+    def _made(self, recorded: RecordedTrajectory, digest: str, task: Task | None, **found: Any) -> Result:
         return Result(
+            **found,
             id=recorded.id,
             task_id=recorded.task_id,
             trial=recorded.trial,
@@ -194,9 +197,6 @@ class Evaluator:
             kind=task.kind if task else None,
             split=task.split if task else None,
             checks_version=self._settings.version,
-            passed=None,
-            reward=None,
-            checks=Checks(),
             persona=task.persona.style if task else None,
             noise=task.noise is not None if task else None,
             calls=task.difficulty.calls if task else None,

@@ -215,9 +215,7 @@ class UserKnowledge:
         """
         self._facts = scenario.facts
         self._now = now
-        own = [scenario.goal, scenario.reason, persona.name, f"{persona.age}", *persona.traits, now, *texts]
-        told = [text for fact in scenario.facts for text in (fact.text, *_forms(fact.value, _unit(fact)))]
-        self._texts = (*own, *told)
+        self._own = [scenario.goal, scenario.reason, persona.name, f"{persona.age}", *persona.traits, now, *texts]
 
     def faults(self, text: str, heard: Sequence[str] = ()) -> list[str]:
         """Tokens of a user's text that the user cannot know.
@@ -227,7 +225,9 @@ class UserKnowledge:
         """
         found = {token.text: token for token in tokens(_PHRASES.sub(" ", text))}
         unknown = [token for token in found.values() if not (_is_free(token) or self._known.has(token))]
-        heard_too = _known_tokens((*heard,), self._now[:10]) if unknown else self._known
+        if not unknown:
+            return []
+        heard_too = _known_tokens((*heard,), self._now[:10])
         return [token.text.strip(" .,") for token in unknown if not heard_too.has(token)]
 
     def tells(self, text: str, earlier: Sequence[str] = ()) -> list[str]:
@@ -240,7 +240,8 @@ class UserKnowledge:
 
     @cached_property
     def _known(self) -> "_KnownTokens":
-        return _known_tokens(self._texts, self._now[:10])
+        told = [text for fact in self._facts for text in (fact.text, *_forms(fact.value, _unit(fact)))]
+        return _known_tokens((*self._own, *told), self._now[:10])
 
 
 class _KnownTokens:

@@ -124,6 +124,11 @@ class PreparedWorld:
         return frozenset(tool.name for tool in self.blueprint.tools if tool.kind == "auth")
 
     @cached_property
+    def confirmed(self) -> frozenset[str]:
+        """Names of the tools that write and that the policy wants the user to agree to."""
+        return frozenset(tool.name for tool in self.blueprint.tools if tool.kind == "write" and tool.confirm)
+
+    @cached_property
     def tools(self) -> list[ToolDefinition]:
         """OpenAI tool definitions; those of the session come last."""
         return [*self.definitions.values()]
