@@ -30,7 +30,7 @@ def check_communicate(
         now: The clock, from which `tomorrow` counts.
     """
     missing = [fact.fact for fact in facts if telling_message(fact, messages, steps, now) is None]
-    return CommunicateCheck(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
+    return CommunicateCheck.model_construct(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
 
 
 def telling_message(
@@ -97,13 +97,8 @@ def _said(
 
 def _returns(value: Json, wanted: Sequence[Json]) -> bool:
     """Whether one of the values stands in a result, at any level."""
-    parts = [value]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, dict):
-            parts += part.values()
-        elif isinstance(part, list):
-            parts += part
-        elif part in wanted and any(part == one and type(part) is type(one) for one in wanted):
-            return True
-    return False
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if not isinstance(value, list):
+        return any(value == one and type(value) is type(one) for one in wanted)
+    return any(_returns(part, wanted) for part in value if part in wanted or isinstance(part, (dict, list)))

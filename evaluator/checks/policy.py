@@ -41,7 +41,9 @@ def check_policy(trial: Trial) -> PolicyCheck | None:
     if isinstance(trial, ReplayedTrial) and conduct.has_user_records:
         unconfirmed = [named(call) for call in _unconfirmed_writes(conduct, trial.world)]
     is_kept = not faults and not (trial.confirmation_in_reward and unconfirmed)
-    return PolicyCheck(score=float(is_kept), violations=faults, unconfirmed=unconfirmed, notes=_refusals(calls))
+    return PolicyCheck.model_construct(
+        score=float(is_kept), violations=faults, unconfirmed=unconfirmed, notes=_refusals(calls)
+    )
 
 
 def _broken_rules(steps: Sequence[ExecutedCall]) -> list[str]:

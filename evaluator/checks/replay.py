@@ -23,7 +23,7 @@ def check_replay(trial: ReplayedTrial) -> ReplayCheck:
     recorded = _recorded_results(trial.messages)
     texts = [recorded.get(place) for place in _places(trial.messages)]
     calls = trial.execution.calls
-    return ReplayCheck(
+    return ReplayCheck.model_construct(
         calls=sum(not call.is_malformed for call in calls),
         failed=sum(not call.ok for call in calls),
         malformed=[call.position for call in calls if call.is_malformed],
