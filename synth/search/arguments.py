@@ -73,7 +73,7 @@ class ArgumentSearch:
         bound = self._given()
         while batch := [*islice(choices, WIDTHS[-1])]:
             names = tuple(batch[0])
-            settled, _ = _parted(guards, {*bound, *names})
+            settled, _ = _parted(guards if names else [], {*bound, *names})
             for chosen in self._filter(names, [*map(tuple, map(dict.values, batch))], settled, bound, [1]):
                 yield dict(zip(names, chosen, strict=True))
 

@@ -223,7 +223,7 @@ class InstanceBuilder:
         wanted = {name: columns for name, columns in call.rows.items() if name not in fixed}
         choices = row_choices(self.world.blueprint, tool, wanted, self.session, self.random)
         base = argument_search(self.session, tool, self.random, fixed, optional=optional)
-        for chosen in choices if rule or not wanted else base.lawful(choices):
+        for chosen in choices if rule else base.lawful(choices):
             search = replace(base, fixed={**fixed, **chosen}) if chosen else base
             calls = breaking_calls(search, self.session, rule, alone=self.alone) if rule else search.meeting()
             yield from (arguments for arguments in calls if not _names_row_twice(tool, arguments))

@@ -111,24 +111,32 @@ class InstanceChooser:
         able = {template.id: self._tried(template) for template in told(self._contested(), "templates")}
         callers = self._allotted(able)
         fitting: dict[str, list[Combination]] = {}
-        found = 0
-        for template in told([*self._goals, *self._others], "templates"):
-            if found < self._half or is_goal(template):
-                own = callers[self.inputs.splits[template.id]]
-                sought = fitting[template.id] = (
-                    self._fitting(template, able[template.id], own)
-                    if template.id in able
-                    else self._sought(template, own, self._most[template.id], self._any_misfit)
-                )
-                found += 0 if is_goal(template) else len(sought)
+        for template in chain(self._goals, self._others_in_turn(fitting)):
+            own = callers[self.inputs.splits[template.id]]
+            if template.id in able:
+                fitting[template.id] = self._fitting(template, able[template.id], own)
             else:
-                self._lacking[template.id] = ENOUGH
+                fitting[template.id] = self._sought(template, own, self._most[template.id], self._any_misfit)
+        self._lacking |= {one.id: ENOUGH for one in self._others if one.id not in fitting}
         chosen = [template for template in self.inputs.templates if template.id in fitting]
         reasons = [(one.id, self._lacking[one.id]) for one in self.inputs.templates if one.id in self._lacking]
         return Selection(
             balanced_combinations(chosen, fitting, self._most),
             [TemplateWithoutTasks(template=name, reason=reason) for name, reason in reasons],
         )
+
+    def _others_in_turn(self, fitting: Mapping[str, Sequence[Combination]]) -> Iterator[TaskTemplate]:
+        """Templates beside goals, until `fitting` has enough of them: kinds in proportion to how many each has."""
+        ahead: dict[str, list[TaskTemplate]] = {}
+        for template in self._others:
+            ahead.setdefault(template.kind, []).append(template)
+        wanted = {kind: len(templates) for kind, templates in ahead.items()}
+        found = dict.fromkeys(ahead, 0)
+        while any(ahead.values()) and sum(found.values()) < self._half:
+            kind = min((kind for kind in ahead if ahead[kind]), key=lambda kind: (found[kind] / wanted[kind], kind))
+            template = ahead[kind].pop(0)
+            yield template
+            found[kind] += len(fitting[template.id])
 
     def _contested(self) -> list[TaskTemplate]:
         """Templates that are tried for everybody, before persons are shared out; the others take who is left."""
@@ -138,10 +146,10 @@ class InstanceChooser:
         return [template for template in self.inputs.templates if template.id in wanted]
 
     def _allotted(self, able: Mapping[str, Sequence[Combination]]) -> dict[Split, list[str]]:
-        """The callers of each split."""
+        """The callers of each split. Of templates that were not tried it is not known who could have them."""
         demands = [
-            SplitDemand(self.inputs.splits[name], frozenset(one.caller for one in able[name]), self._most[name])
-            for name in (template.id for template in self.inputs.templates if template.id in able)
+            SplitDemand(split, frozenset(one.caller for one in able.get(name, ())), self._most[name])
+            for name, split in ((one.id, self.inputs.splits[one.id]) for one in self.inputs.templates)
         ]
         split_of = allot_persons(self.world.callers, demands)
         return {split: [one for one in self.world.callers if split_of[one] == split] for split in STRICTEST_FIRST}
