@@ -141,7 +141,7 @@ class InstanceChooser:
     def _contested(self) -> list[TaskTemplate]:
         """Templates that are tried for everybody, before persons are shared out; the others take who is left."""
         first = self._others[: self._half * 3 // 2] if self.inputs.enough else self._others
-        home = max(self.inputs.splits.values(), key=STRICTEST_FIRST.index) if self.inputs.enough else None
+        home = max(self.inputs.splits.values(), key=STRICTEST_FIRST.index, default=None) if self.inputs.enough else None
         wanted = {one.id for one in first if self.inputs.splits[one.id] != home} | {one.id for one in self._goals}
         return [template for template in self.inputs.templates if template.id in wanted]
 
