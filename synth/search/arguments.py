@@ -74,7 +74,7 @@ class ArgumentSearch:
         while batch := [*islice(choices, WIDTHS[-1])]:
             names = tuple(batch[0])
             settled, _ = _parted(guards if names else [], {*bound, *names})
-            for chosen in self._filter(names, [*map(tuple, map(dict.values, batch))], settled, bound, [1]):
+            for chosen in self._filter(names, [tuple(one.values()) for one in batch], settled, bound, [1]):
                 yield dict(zip(names, chosen, strict=True))
 
     def breaking(self, rule: str, *, alone: bool = False) -> Iterator[Arguments]:
