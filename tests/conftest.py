@@ -2,28 +2,33 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from skillweave.base import code
 from skillweave.base.errors import ConfigError
 from synth.engine.prefect_server import PREFECT_HOME, ApiServer, require_answer, server_environment
+from tests.authors.conftest import Direct, direct, run  # noqa: F401
 from tests.pipeline.small import JOINED, OVERRIDES, make_dataset
-from tests.shared import SharedFolder, code_digest
+from tests.shared import SharedFolder, code_digest, copied
 from tests.waiting import wait_until
 
 API_URL = "SKILLWEAVE_TESTS_API_URL"
 """Names the server that the first process has begun for the others."""
 GROUPS = {f"tests/authors/test_{name}": "faulty" for name in ("faults", "keys", "cassette")}
 """Files that share what only one process can hold. Of each other file, the tests run in one process."""
-DATASETS = ("tests/pipeline/test_joined.py", "tests/pipeline/test_edits.py", "tests/authors/test_cassette.py")
-"""What needs a dataset that nobody has made; each another one, so that no process waits for what another makes."""
+DATASETS = ("tests/pipeline/test_joined.py", "tests/authors/test_cassette.py", "tests/pipeline/test_edits.py")
+"""What needs a dataset that nobody has made: the first two each another one; the third goes on with the second's."""
 LONGEST = (*DATASETS, "tests/pipeline", "tests/authors", "tests/extending", "tests/engine", "tests/rollout")
 """What begins first, so that no process is left alone with it in the end."""
+# How fast the machine is decides nothing.
+settings.register_profile("tests", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,25 +92,25 @@ def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="session")
-def made(shared: SharedFolder, request: pytest.FixtureRequest) -> Callable[[str, tuple[str, ...]], Path]:
-    """A finished dataset, by name and settings."""
-
-    def make(folder: Path, settings: tuple[str, ...]) -> None:
-        make_dataset(folder / "outputs", settings, request.getfixturevalue("api_url"))
-
-    return lambda name, settings: shared.made(name, settings, lambda folder: make(folder, settings)) / "outputs"
-
-
-@pytest.fixture(scope="session")
-def small(made: Callable[[str, tuple[str, ...]], Path]) -> Path:
+def small(shared: SharedFolder, request: pytest.FixtureRequest) -> Path:
     """A finished dataset of two domains; not to be written to."""
-    return made("small", OVERRIDES)
+
+    def make(folder: Path) -> None:
+        first: Direct = request.getfixturevalue("direct")
+        copied(first.outputs, folder / "outputs")
+        make_dataset(folder / "outputs", OVERRIDES, request.getfixturevalue("api_url"))
+
+    return shared.made("small", OVERRIDES, make) / "outputs"
 
 
 @pytest.fixture(scope="session")
-def joined(made: Callable[[str, tuple[str, ...]], Path]) -> Path:
+def joined(shared: SharedFolder, request: pytest.FixtureRequest) -> Path:
     """A finished dataset of two domains and their fused world; not to be written to."""
-    return made("joined", JOINED)
+
+    def make(folder: Path) -> None:
+        make_dataset(folder / "outputs", JOINED, request.getfixturevalue("api_url"))
+
+    return shared.made("joined", JOINED, make) / "outputs"
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -13,6 +13,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 Rollouts = Annotated[Path, typer.Option("--rollouts-dir", help="Trajectories: a folder, or one file.")]
@@ -75,7 +76,7 @@ def run(
     overrides: Overrides = None,
     plugin: Plugins = None,
 ) -> None:
-    """Replay golden and recorded calls, score every rollout, write results, summary and report."""
+    """Score every rollout by replay. Writes results, a summary and a report."""
     from evaluator.cli.options import EvaluationOptions
 
     options = EvaluationOptions(
@@ -117,7 +118,7 @@ def rescore(
     overrides: Overrides = None,
     plugin: Plugins = None,
 ) -> None:
-    """Score old rollouts again, after a check or the dataset changed, and list every result that flipped."""
+    """Score old rollouts again, and list every result that flipped. For when a check or the dataset has changed."""
     from evaluator.cli.options import EvaluationOptions
     from evaluator.cli.run import run_rescore
 
@@ -143,7 +144,7 @@ def compare(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Write the comparisons as JSON too.")] = None,
 ) -> None:
-    """Compare agents task by task: which tasks flipped, and whether the difference is more than chance."""
+    """Compare agents task by task. Says which tasks flipped, and whether the difference is more than chance."""
     from evaluator.cli.results import run_compare
 
     raise typer.Exit(run_compare(a, b, output, agent or []))
@@ -161,7 +162,7 @@ def show(
     overrides: Overrides = None,
     plugin: Plugins = None,
 ) -> None:
-    """Show a trajectory turn by turn, with what each call changed, beside its golden calls."""
+    """Show a trajectory turn by turn. With what each call changed, beside its golden calls."""
     from evaluator.cli.options import EvaluationOptions
     from evaluator.cli.results import run_show
 
@@ -184,7 +185,7 @@ def teach(
     min_passes: Annotated[int, typer.Option(min=0, help="Keep tasks that were solved at least so often.")] = 1,
     max_rate: Annotated[float, typer.Option(min=0, max=1, help="Keep tasks solved in at most this share.")] = 1.0,
 ) -> None:
-    """Mark each task with how often a strong model solved it; list what can be learnt from, and what never was."""
+    """Mark each task with how often a strong model solved it. Lists what can be learnt from, and what never was."""
     from evaluator.cli.results import run_teach
 
     raise typer.Exit(run_teach(results, min_passes, max_rate, agent=agent, user=user))
@@ -203,7 +204,7 @@ def selftest(
     ] = False,
     plugin: Plugins = None,
 ) -> None:
-    """Try the evaluator on trajectories known to be right or wrong, made from every task's golden one."""
+    """Try the evaluator on trajectories known to be right or wrong. They are made from every task's golden one."""
     from evaluator.cli.selftest import run_held_out, run_selftest
 
     verb = run_held_out if held_out else run_selftest

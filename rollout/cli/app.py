@@ -16,6 +16,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
@@ -93,7 +94,7 @@ def ladder(
         typer.Option("--set", help="Override a key: dotted.path=YAML value. Repeats.", metavar="KEY=VALUE"),
     ] = None,
 ) -> None:
-    """Check the order of the scripted agents: one that knows more must pass more. Exit status 1: the order is wrong."""
+    """Check that scripted agents that know more pass more. Exit status 1: the order is wrong."""
     from rollout.cli.ladder import run_ladder
     from rollout.cli.run import RolloutOptions
 

@@ -179,7 +179,8 @@ class ExecutionConfig(ConfigSection):
     runner: Runner = "threads"
     """threads (this machine), dask or ray (a cluster)."""
     workers: int = Field(default=2, ge=1)
-    """How many items run at once; of a cluster, how many workers it has. Limits of endpoints are shared among them."""
+    """Processes for work that keeps a core busy; 1: one item at a time. Of a cluster, how many workers it has, which
+    share the limits of endpoints."""
     address: str | None = Field(default=None, min_length=1)
     """A cluster that runs already, on machines that share this file system: `tcp://scheduler:8786` for dask,
     `ray://head:10001` for ray. null: the run starts one on this machine."""

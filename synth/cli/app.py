@@ -19,6 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="The configuration file.")]
@@ -51,9 +52,9 @@ def run(
         bool, typer.Option("--dry-run", help="Say what would run and why; run and write nothing.")
     ] = False,
     runner: Annotated[str | None, typer.Option(help="Where items run: threads, dask or ray.")] = None,
-    workers: Annotated[int | None, typer.Option(help="How many items run at once.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes for what keeps a core busy.")] = None,
 ) -> None:
-    """Run the pipeline; what is finished and unchanged is not redone."""
+    """Run the pipeline; what is unchanged is not redone."""
     from synth.cli.run import StepSelection, run_pipeline
 
     options = _options(config, outputs_dir, overrides, seed, runner=runner, workers=workers)
@@ -70,9 +71,9 @@ def preview(
     seed: SeedOption = None,
     overrides: SetOption = None,
 ) -> None:
-    """Show one domain with a handful of tasks, and what a whole one costs; only models' answers are kept.
+    """Show one domain with a few tasks, and what all would cost.
 
-    Without a model in llm.textual, SERVICE has to be one that `list-services` shows.
+    Only models' answers are kept. Without a model in llm.textual, SERVICE has to be one that `list-services` shows.
     """
     from synth.cli.preview import show_preview
 
@@ -91,7 +92,7 @@ def status(
         bool, typer.Option("--questions", help="Show how each question went even if no model was asked.")
     ] = False,
 ) -> None:
-    """Show each step's items and figures, what was rejected and why, and what questions took."""
+    """Show each step's items and figures, and what was rejected. Also why, and what questions took."""
     from synth.cli.status import show_status
 
     show_status(_source(context), _options(config, outputs_dir, overrides, seed).as_last_run(), questions=questions)
@@ -111,7 +112,7 @@ def list_steps(
 
 @app.command("list-services")
 def list_services() -> None:
-    """List the services that the offline author knows, with seed domains for each."""
+    """List the offline author's services, with seed domains."""
     from synth.cli.status import show_services
 
     show_services()
@@ -137,7 +138,7 @@ def explain(
     config: ConfigOption = DEFAULT_CONFIG,
     outputs_dir: OutputsOption = None,
 ) -> None:
-    """Show what a task or an artifact was made from, back to its seed; of a world, list the tasks."""
+    """Show what a task or an artifact was made from. Of a world, list the tasks."""
     from synth.cli.explain import show_lineage
 
     show_lineage(_options(config, outputs_dir).as_last_run(), id)
@@ -167,7 +168,7 @@ def decontaminate(
     outputs: Annotated[Path, typer.Argument(help="The outputs folder of a dataset.")],
     files: Annotated[list[Path], typer.Argument(help="Files of benchmarks: .jsonl, .json, .csv, .txt or .md.")],
 ) -> None:
-    """Show what a dataset has in common with benchmarks: runs of words, people, tools."""
+    """Show what a dataset shares with benchmarks. Runs of words, people and tools are compared."""
     from synth.cli.dataset import decontaminate
 
     raise typer.Exit(decontaminate(outputs, files))
@@ -175,7 +176,7 @@ def decontaminate(
 
 @app.command()
 def card(config: ConfigOption = DEFAULT_CONFIG, outputs_dir: OutputsOption = None) -> None:
-    """Write the dataset's card anew, with what an evaluation has left."""
+    """Write the dataset's card anew, with what evaluations left."""
     from synth.cli.dataset import write_dataset_card
 
     write_dataset_card(_options(config, outputs_dir).as_last_run())

@@ -12,12 +12,11 @@ from contextvars import ContextVar
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.futures import PrefectFuture
 from prefect.states import Completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
@@ -52,10 +51,18 @@ def stop_on_signals(run: PipelineRun) -> Iterator[None]:
 
 LOOK_UP_EVERY_S = 0.5
 """Seconds for which the main thread waits without seeing signals."""
-RecordFuture = PrefectFuture[Any]
-"""The future of an item's record."""
 UNDER_WAY: ContextVar[tuple[PipelineRun, Schedule, list[DueItem]]] = ContextVar("under_way")
 """What the flow works on."""
+
+
+class RecordFuture(Protocol):
+    """The future of an item's record."""
+
+    def result(self) -> ItemRecord:
+        """The record. Raises an error of Prefect, Dask or Ray if the item's worker died."""
+        ...
+
+    def add_done_callback(self, fn: Callable[["RecordFuture"], None]) -> None: ...
 
 
 @task(task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
@@ -102,9 +109,7 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
     """
     futures: dict[ItemId, RecordFuture] = {}
     ended: SimpleQueue[ItemId] = SimpleQueue()
-    execution = run.spec.config.execution
-    # A cluster may have more workers than the configuration says, and has a queue of its own.
-    most = execution.workers if execution.runner == "threads" else sys.maxsize
+    most = _most_at_once(run.spec.config.execution)
     waiting = [*work]
     while waiting or futures:
         waiting.sort(key=lambda due: due.rank, reverse=True)
@@ -124,6 +129,15 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
             waiting += schedule.settle(item, record)
 
 
+def _most_at_once(execution: ExecutionConfig) -> int:
+    """How many items are under way at once. A cluster may have more workers than the configuration says, and has a
+    queue of its own. With threads it is one more than processes, so that none idles while an item asks, checks, reads
+    or writes; a lone worker does one at a time."""
+    if execution.runner != "threads":
+        return sys.maxsize
+    return execution.workers + (execution.workers > 1)
+
+
 def _next(ended: "SimpleQueue[ItemId]") -> ItemId:
     """The next item that ends. A signal that comes just before the wait begins is seen when it next looks up."""
     while True:
@@ -134,11 +148,10 @@ def _next(ended: "SimpleQueue[ItemId]") -> ItemId:
 def _outcome(item: ItemId, future: RecordFuture) -> ItemRecord:
     """The record of an item that ended. Where its worker died each time that it was tried, it has failed."""
     try:
-        record: ItemRecord = future.result()
+        return future.result()
     except Exception as error:  # of Prefect, Dask or Ray, whose errors have no common class
         reason = " ".join(f"its worker died or did not answer: {type(error).__name__}: {error}".split())[:400]
         return ItemRecord(step=item.step, key=item.key, state="failed", reasons=[reason])
-    return record
 
 
 def _submit(
@@ -168,7 +181,7 @@ def _record(
 def _task_runner(execution: ExecutionConfig) -> Iterator[TaskRunner[Any]]:
     """The runner of the configuration. Dask and Ray are optional packages, so they are imported only if asked for."""
     if execution.runner == "threads":
-        yield ThreadPoolTaskRunner(max_workers=execution.workers)
+        yield ThreadPoolTaskRunner(max_workers=_most_at_once(execution))
         return
     with opened_workers(execution) as cluster:
         if execution.runner == "dask":

@@ -169,7 +169,6 @@ async def _serve(port: int) -> None:
     from prefect.server.database import provide_database_interface
     from sqlalchemy.schema import CreateIndex, CreateTable
 
-    # Of the services that record and schedule, none has work here: the manifest is the record.
     app = create_app(webserver_only=True)
     database = provide_database_interface()
     async with (await database.engine()).begin() as connection:
@@ -178,7 +177,9 @@ async def _serve(port: int) -> None:
             await connection.execute(CreateTable(table, if_not_exists=True))
             for index in table.indexes:
                 await connection.execute(CreateIndex(index, if_not_exists=True))
-    await uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="on")).serve()
+    # Of the services that record and schedule, none has work here: the manifest is the record. They would be started
+    # with the application's life, and look for work many times a second.
+    await uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", lifespan="off")).serve()
 
 
 if __name__ == "__main__":

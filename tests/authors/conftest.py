@@ -9,10 +9,10 @@ from unittest.mock import patch
 import pytest
 
 from tests.authors.faults import Faults
-from tests.authors.runs import SMALLEST, Ran, Runner
+from tests.authors.runs import Ran, Runner
 from tests.authors.served import ServedAuthor, read_takes
 from tests.authors.ways import CHAT, MESSAGES
-from tests.pipeline.small import artifacts
+from tests.pipeline.small import SMALLEST, artifacts
 from tests.shared import SharedFolder
 
 KEYS = {"OPENAI_API_KEY": "sk-planted-openai-5f1c", "ANTHROPIC_API_KEY": "sk-planted-anthropic-93ab"}

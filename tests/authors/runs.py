@@ -17,20 +17,8 @@ from rich.console import Console
 from skillweave.schema.reports import QuestionMetrics, total_metrics
 from synth.cli.app import main
 from synth.cli.options import PipelineSource
-from tests.pipeline.small import ROOT
+from tests.pipeline.small import ROOT, SMALLEST
 
-SMALLEST = (
-    "task_mode=single",
-    "domains.seeds=[pharmacy]",
-    "steps.s01_domain_expansion.target_domains=1",
-    "steps.s06_database_generation.histories=1",
-    "steps.s06_database_generation.visits=150",
-    "steps.s15_instance_combos_selection.per_template=1",
-    "steps.s15_instance_combos_selection.per_refusal=0",
-    "steps.s15_instance_combos_selection.per_clarification=1",
-    "steps.s15_instance_combos_selection.per_unavailable=0",
-)
-"""One domain with a short history."""
 WORLD = "CornerPharmacy"
 
 

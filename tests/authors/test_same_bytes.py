@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.authors.conftest import Direct
-from tests.authors.runs import SMALLEST, Ran, Runner, by
+from tests.authors.runs import Ran, Runner, by
 from tests.authors.served import ServedAuthor, total
 from tests.authors.ways import CHAT_PLAIN, MESSAGES, MESSAGES_STREAM, RESPONSES, WAYS, Way
-from tests.pipeline.small import JOINED, artifacts, differing
+from tests.pipeline.small import JOINED, SMALLEST, artifacts, differing
 from tests.pipeline.small import WORLD as JOINED_WORLD
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from synth.gates import GATES
 from tests.authors.conftest import Direct
-from tests.authors.runs import SMALLEST
+from tests.pipeline.small import SMALLEST
 from tests.shared import ROOT, copied
 
 MODULE = '''

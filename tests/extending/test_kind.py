@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.authors.conftest import Direct
-from tests.authors.runs import SMALLEST, WORLD
+from tests.authors.runs import WORLD
 from tests.docs.test_extending import blocks
+from tests.pipeline.small import SMALLEST
 from tests.shared import ROOT, copied
 from tests.waiting import HANG
 

@@ -1,10 +1,9 @@
-"""A copy of the small dataset whose artifacts may be edited, and the dataset of one domain."""
+"""A copy of the small dataset whose artifacts may be edited."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.authors.conftest import direct, run  # noqa: F401
 from tests.pipeline.downstream import Downstream
 from tests.shared import copied
 

@@ -1,4 +1,4 @@
-"""Small runs: two domains with short histories, in a process of their own, as users run it."""
+"""Small runs: one or two domains with short histories, in a process of their own, as users run it."""
 
 import os
 import subprocess
@@ -6,16 +6,30 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+SMALLEST = (
+    "task_mode=single",
+    "domains.seeds=[pharmacy]",
+    "steps.s01_domain_expansion.target_domains=1",
+    "steps.s06_database_generation.histories=1",
+    "steps.s06_database_generation.visits=150",
+    "steps.s15_instance_combos_selection.per_template=1",
+    "steps.s15_instance_combos_selection.per_refusal=0",
+    "steps.s15_instance_combos_selection.per_clarification=1",
+    "steps.s15_instance_combos_selection.per_unavailable=0",
+)
+"""One domain with a short history."""
 OVERRIDES = (
+    "task_mode=single",
     "domains.seeds=[hotel, pharmacy]",
     "steps.s01_domain_expansion.target_domains=2",
     "steps.s06_database_generation.histories=1",
-    "steps.s06_database_generation.visits=500",
+    "steps.s06_database_generation.visits=150",
     "steps.s15_instance_combos_selection.per_template=2",
     "steps.s15_instance_combos_selection.per_refusal=1",
     "steps.s15_instance_combos_selection.per_clarification=1",
     "steps.s15_instance_combos_selection.per_unavailable=1",
 )
+"""Another domain beside it; the world of the first is the same, so that it need not be made again."""
 JOINED = (
     "domains.seeds=[medical laboratory, health insurance]",
     "steps.s01_domain_expansion.target_domains=2",

@@ -14,8 +14,7 @@ from random import Random
 import pytest
 
 from tests.authors.conftest import Direct
-from tests.authors.runs import SMALLEST
-from tests.pipeline.small import ROOT, artifacts, begin, differing
+from tests.pipeline.small import ROOT, SMALLEST, artifacts, begin, differing
 from tests.waiting import HANG, processes_of, wait_until
 
 Begin = Callable[[], "subprocess.Popen[str]"]
@@ -41,7 +40,7 @@ def killed(begin: Begin, outputs: Path, further: int, random: Random) -> bool:
     already = journal_lines(outputs)
     run = begin()
     wait_until(lambda: run.poll() is not None or journal_lines(outputs) >= already + further, "the run does not get on")
-    time.sleep(random.random())
+    time.sleep(random.random() / 10)
     if run.poll() is None:
         os.kill(run.pid, signal.SIGKILL)
     run.communicate()

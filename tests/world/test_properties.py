@@ -1,6 +1,6 @@
 """What is true of any sequence of calls."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skillweave.schema.contract import RowChange
@@ -25,7 +25,6 @@ FAILING = st.sampled_from(
 
 
 @given(SEQUENCES)
-@settings(max_examples=60, deadline=None)
 def test_the_difference_applied_to_the_start_gives_the_end(moves: list[Move]) -> None:
     with WORLD.session(caller="PAT-0001") as session:
         start = state_of(session)
@@ -38,7 +37,6 @@ def test_the_difference_applied_to_the_start_gives_the_end(moves: list[Move]) ->
 
 
 @given(SEQUENCES, SEQUENCES)
-@settings(max_examples=60, deadline=None)
 def test_after_undo_everything_is_as_before(first: list[Move], then: list[Move]) -> None:
     with WORLD.session(caller="PAT-0001") as session:
         for move in first:
@@ -52,7 +50,6 @@ def test_after_undo_everything_is_as_before(first: list[Move], then: list[Move])
 
 
 @given(SEQUENCES, FAILING)
-@settings(max_examples=60, deadline=None)
 def test_a_failed_call_leaves_no_trace(moves: list[Move], failing: Move) -> None:
     with WORLD.session(caller="PAT-0001") as plain, WORLD.session(caller="PAT-0001") as restless:
         for move in moves:
@@ -63,7 +60,6 @@ def test_a_failed_call_leaves_no_trace(moves: list[Move], failing: Move) -> None
 
 
 @given(SEQUENCES, st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
 def test_the_canonical_form_does_not_depend_on_the_numbers_that_ids_got(moves: list[Move], skipped: int) -> None:
     with WORLD.session(caller="PAT-0001") as plain, WORLD.session(caller="PAT-0001") as shifted:
         renamed: dict[str, str] = {}
@@ -88,7 +84,6 @@ def test_the_canonical_form_does_not_depend_on_the_numbers_that_ids_got(moves: l
 
 
 @given(SEQUENCES, st.data())
-@settings(max_examples=60, deadline=None)
 def test_every_other_change_of_one_cell_is_seen(moves: list[Move], data: st.DataObject) -> None:
     with WORLD.session(caller="PAT-0001") as session:
         for move in moves:

@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skillweave.base.errors import WorldError
@@ -46,7 +46,6 @@ class Walk:
 
 
 @given(STEPS, STEPS, st.booleans())
-@settings(max_examples=80, deadline=None)
 def test_what_a_session_shows_does_not_depend_on_what_others_have_found_out(
     first: list[Move | str], then: list[Move | str], patched: bool
 ) -> None:
