@@ -235,10 +235,11 @@ def _gates() -> str:
         [
             table(["gate", "it proves", "what is run", "figures in `gates`", "reasons of rejection"], rows).rstrip(),
             *(
-                f"\nOf `{gate.name}`, the first task of a template that passes shows what is the same for all of them: "
-                f"{gate.of_template[0].lower()}{gate.of_template[1:]}"
+                f"\nOf `{gate.name}`, the first task that passes of those that agree in kind, writing tools, sorts "
+                "of values told and left out, and holder of the forbidding rule shows what is the same for all: "
+                f"{gate.of_conduct[0].lower()}{gate.of_conduct[1:]}"
                 for gate in GATES.values()
-                if gate.of_template
+                if gate.of_conduct
             ),
             f"\n`verify` repeats these from a task's own record: {repeated}. The others it repeats on the combination "
             "that the task was made from.",

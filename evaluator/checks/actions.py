@@ -29,11 +29,13 @@ def check_actions(trial: ReplayedTrial) -> ActionsCheck:
     precision = len(matched) / (len(matched) + len(extra)) if matched or extra else 1.0
     recall = len(matched) / len(demanded) if demanded else 1.0
     mean = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return ActionsCheck(
+    return ActionsCheck.model_construct(
         score=0.0 if order_errors else mean,
         precision=precision,
         recall=recall,
-        matched=[MatchedCall(golden=step.position, call=matching.pairs[step.position]) for step in matched],
+        matched=[
+            MatchedCall.model_construct(golden=step.position, call=matching.pairs[step.position]) for step in matched
+        ],
         missing=[GoldenCallNote(golden=step.position, tool=step.tool, arguments=step.arguments) for step in missing],
         extra=[CallNote(call=step.position, tool=step.tool, arguments=step.arguments) for step in extra],
         argument_errors=_argument_errors(matching, missing),
@@ -72,7 +74,7 @@ def _order_errors(trial: ReplayedTrial, matching: CallMatching, matched: list[Ex
     }
     if not early or check_state(trial.task.criteria, trial.execution.changes, trial.world.comparison).score:
         return []
-    return [MatchedCall(golden=place, call=calls[place]) for place in sorted(early)]
+    return [MatchedCall.model_construct(golden=place, call=calls[place]) for place in sorted(early)]
 
 
 def _rows(step: ExecutedCall) -> set[tuple[str, str]]:

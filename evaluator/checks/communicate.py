@@ -30,26 +30,28 @@ def check_communicate(
         now: The clock, from which `tomorrow` counts.
     """
     missing = [fact.fact for fact in facts if telling_message(fact, messages, steps, now) is None]
-    return CommunicateCheck(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
+    return CommunicateCheck.model_construct(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
 
 
 def telling_message(
     fact: FactToTell, messages: Sequence[Message], steps: Sequence[ExecutedCall], now: str = ""
 ) -> int | None:
     """The position of the message that tells the fact; None where none does."""
-    last = next(reversed([*mentions(fact, messages, now)]), None)
+    last = last_mention(fact, messages, now)
     known = known_since(fact, steps) if last is not None else None
     if last is None or known is None or last <= known:
         return None
     return last if _tells(fact, messages, last, now) else None
 
 
-def mentions(fact: FactToTell, messages: Sequence[Message], now: str = "") -> Iterator[int]:
-    """Positions of the agent's messages that hold the fact's value or a rival of it."""
-    for place, message in enumerate(messages):
+def last_mention(fact: FactToTell, messages: Sequence[Message], now: str = "") -> int | None:
+    """The position of the agent's last message that holds the fact's value or a rival of it; None if none does."""
+    for place in reversed(range(len(messages))):
+        message = messages[place]
         is_heard = message.role == "assistant" and bool((message.content or "").strip())
         if is_heard and (_holds(fact, messages, place, now) or _has_rival(fact, messages, place, now)):
-            yield place
+            return place
+    return None
 
 
 def known_since(fact: FactToTell, steps: Sequence[ExecutedCall]) -> int | None:
@@ -95,13 +97,8 @@ def _said(
 
 def _returns(value: Json, wanted: Sequence[Json]) -> bool:
     """Whether one of the values stands in a result, at any level."""
-    parts = [value]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, dict):
-            parts += part.values()
-        elif isinstance(part, list):
-            parts += part
-        elif part in wanted and any(part == one and type(part) is type(one) for one in wanted):
-            return True
-    return False
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if not isinstance(value, list):
+        return any(value == one and type(value) is type(one) for one in wanted)
+    return any(_returns(part, wanted) for part in value if part in wanted or isinstance(part, (dict, list)))

@@ -15,7 +15,6 @@ from evaluator.kinds import KINDS
 from evaluator.kinds.kind import AgentConduct, named
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial, Trial
-from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Cells, RowChange
 from skillweave.schema.score import PolicyCheck
 from skillweave.world.world import PersonColumns, World
@@ -40,9 +39,11 @@ def check_policy(trial: Trial) -> PolicyCheck | None:
         return None
     unconfirmed = None
     if isinstance(trial, ReplayedTrial) and conduct.has_user_records:
-        unconfirmed = [named(call) for call in _unconfirmed_writes(conduct, trial.world.blueprint)]
+        unconfirmed = [named(call) for call in _unconfirmed_writes(conduct, trial.world)]
     is_kept = not faults and not (trial.confirmation_in_reward and unconfirmed)
-    return PolicyCheck(score=float(is_kept), violations=faults, unconfirmed=unconfirmed, notes=_refusals(calls))
+    return PolicyCheck.model_construct(
+        score=float(is_kept), violations=faults, unconfirmed=unconfirmed, notes=_refusals(calls)
+    )
 
 
 def _broken_rules(steps: Sequence[ExecutedCall]) -> list[str]:
@@ -57,13 +58,13 @@ def _refusals(steps: Sequence[ExecutedCall]) -> list[str]:
     ]
 
 
-def _unconfirmed_writes(conduct: AgentConduct, blueprint: Blueprint) -> Iterator[ExecutedCall]:
+def _unconfirmed_writes(conduct: AgentConduct, world: World) -> Iterator[ExecutedCall]:
     """Writes that need the user's agreement, where the user's last turn before them does not agree."""
-    asking = {tool.name for tool in blueprint.tools if tool.kind == "write" and tool.confirm}
     for step in conduct.calls:
-        last = next((turn for turn in reversed(conduct.turns) if turn.message < step.message), None)
-        if step.ok and step.tool in asking and not (last is not None and last.agrees):
-            yield step
+        if step.ok and step.tool in world.confirmed:
+            last = next((turn for turn in reversed(conduct.turns) if turn.message < step.message), None)
+            if last is None or not last.agrees:
+                yield step
 
 
 def changes_for_others(trial: ReplayedTrial) -> list[str]:

@@ -4,6 +4,7 @@ A recorded result is no evidence, and one that differs is no error: it is noted.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pydantic_core import from_json
 
@@ -13,13 +14,16 @@ from skillweave.schema.record import Json
 from skillweave.schema.score import ReplayCheck
 from skillweave.schema.trajectory import Message
 
+CACHED_RESULTS = 64
+"""Recorded results whose values are kept: those of a task's other trials are the same."""
+
 
 def check_replay(trial: ReplayedTrial) -> ReplayCheck:
     """What came of the recorded calls when they were made again. The check has no score."""
     recorded = _recorded_results(trial.messages)
     texts = [recorded.get(place) for place in _places(trial.messages)]
     calls = trial.execution.calls
-    return ReplayCheck(
+    return ReplayCheck.model_construct(
         calls=sum(not call.is_malformed for call in calls),
         failed=sum(not call.ok for call in calls),
         malformed=[call.position for call in calls if call.is_malformed],
@@ -52,10 +56,16 @@ def _recorded_results(messages: Sequence[Message]) -> dict[tuple[int, str], str]
     return found
 
 
+@lru_cache(maxsize=CACHED_RESULTS)
+def _read(text: str) -> Json:
+    found: Json = from_json(text)
+    return found
+
+
 def _differs(step: ExecutedCall, text: str) -> bool:
     """Whether the recorded result has another value, or another error code."""
     try:
-        recorded: Json = from_json(text)
+        recorded = _read(text)
     except ValueError:
         return True
     error = recorded.get("error") if isinstance(recorded, dict) else None

@@ -15,4 +15,6 @@ def check_state(criteria: Criteria, changes: Sequence[RowChange], comparison: Co
     """
     found = [compare(demanded, changes, comparison) for demanded in [criteria.state, *criteria.any_of]]
     nearest = min(found, key=lambda difference: len(difference.missing) + len(difference.unexpected))
-    return StateCheck(score=float(nearest.is_empty), missing=nearest.missing, unexpected=nearest.unexpected)
+    return StateCheck.model_construct(
+        score=float(nearest.is_empty), missing=nearest.missing, unexpected=nearest.unexpected
+    )

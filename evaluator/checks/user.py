@@ -16,7 +16,7 @@ def check_user(trial: ReplayedTrial) -> UserCheck:
     """What the user said that it cannot know, and whether it left too early."""
     faults = [UserFault(message=place, fault=f"{token!r} is nothing that the user knows or was told")
               for place, token in _faults(trial)]  # fmt: skip
-    return UserCheck(score=float(not faults), faults=faults, left=has_left(trial))
+    return UserCheck.model_construct(score=float(not faults), faults=faults, left=has_left(trial))
 
 
 def has_left(trial: ReplayedTrial) -> bool:

@@ -7,7 +7,7 @@ follows from the replayed calls and the words, never from what the trajectory sa
 
 import re
 
-from evaluator.checks.communicate import mentions
+from evaluator.checks.communicate import last_mention
 from evaluator.explain.evidence import (
     Evidence,
     aimed_at,
@@ -54,7 +54,7 @@ def _missing_fact(evidence: Evidence) -> FailureRecord | None:
     task = evidence.trial.task
     missing = [fact for fact in task.criteria.communicate if check is not None and fact.fact in check.missing]
     for fact in missing:
-        last = next(reversed([*mentions(fact, evidence.messages, task.now)]), None)
+        last = last_mention(fact, evidence.messages, task.now)
         if last is not None:
             words = evidence.messages[last].content or ""
             return evidence.at_message("told_wrong", last, _due(fact), quoted(words))

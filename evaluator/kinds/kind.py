@@ -238,10 +238,11 @@ class TaskKind:
         yield from told_wrongly(executor)
 
     def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:
-        """Variants that are the same for all tasks of a template: how calls are written, what is recorded and told
-        when, who is asked. In a fixed order."""
+        """Variants that are alike for all tasks of one conduct: how calls are written, what is written besides,
+        what is recorded and told when, who is asked. In a fixed order."""
         yield from call_formats(executor)
-        yield from further_writes(executor, ["undone", "broken_rule"])
+        if self.is_goal:
+            yield from further_writes(executor)
         yield from unfinished(executor)
         yield from untold(executor)
 

@@ -106,11 +106,11 @@ def declined(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
         yield _wrong(executor, "wrong_rule_beside", _recording(executor, [wanted.rule, wrong[-1]]), _MISNAMED)
         every = [rule for rule in executor.world.blueprint.rules if rule in {*wrong[:MOST_RULES], *wanted.accepted}]
         yield _wrong(executor, "every_rule", _recording(executor, every), _MISNAMED)
-    yield from _changed(executor)
+    yield from _done(executor)
 
 
 def ways_of_declining(executor: VariantExecutor, wanted: Declined) -> Iterator[Variant]:
-    """Variants that do not: when and how the decline is recorded, and what else is called or said."""
+    """Variants that do not: when and how the decline is recorded, and what else is called, changed or said."""
     golden = executor.golden
     yield _right(executor, "recorded_twice", _recording(executor, [wanted.rule] * 2))
     yield _right(executor, "recorded_at_once", executor.execute(decline_calls([wanted.rule])))
@@ -134,6 +134,7 @@ def ways_of_declining(executor: VariantExecutor, wanted: Declined) -> Iterator[V
     yield _right(executor, "object_arguments", golden, CallFormat(is_object=True))
     for joint in PREFIX_SEPARATORS:
         yield _right(executor, "prefixed_names", golden, CallFormat(prefix=f"{executor.task.world}{joint}"))
+    yield from _changed_besides(executor)
     yield from _not_recorded(executor, wanted)
 
 
@@ -169,8 +170,8 @@ def _not_recorded(executor: VariantExecutor, wanted: Declined) -> Iterator[Varia
     yield failing("handed_over_early", conversation(task, [], early=handed), _UNRECORDED, "transfer")
 
 
-def _changed(executor: VariantExecutor) -> Iterator[Variant]:
-    """The request is carried out all the same, or something else is changed, with and without a recorded decline."""
+def _done(executor: VariantExecutor) -> Iterator[Variant]:
+    """The request is carried out all the same, with and without a recorded decline."""
     if executor.requested_call is not None:
         done = executor.execute([*executor.world_calls, executor.requested_call])
         if done.steps and done.steps[-1].result.ok and not executor.reaches_goal(done.changes):
@@ -180,6 +181,10 @@ def _changed(executor: VariantExecutor) -> Iterator[Variant]:
                 [*executor.world_calls, executor.requested_call, *executor.ending_calls],
             ):
                 yield _wrong(executor, "done_and_recorded", executor.execute(calls), _CHANGED)
+
+
+def _changed_besides(executor: VariantExecutor) -> Iterator[Variant]:
+    """Something else is changed, with and without a recorded decline."""
     call = found_writes(executor, ["extra_write"]).get("extra_write")
     if call is not None:
         yield _wrong(executor, "changed_something_else", executor.execute([*executor.calls, call]), _CHANGED)

@@ -80,11 +80,11 @@ class Unavailable(TaskKind):
         return Misconduct("not_declined", f'{TRANSFER}(reason="no_tool")')
 
     def variants(self, executor: VariantExecutor) -> Iterator[Variant]:
-        """Transfers, and changes made all the same."""
+        """Transfers, at once and after the requested call."""
         yield from handed_over(executor)
 
     def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:
-        """Right and wrong ways to transfer."""
+        """Right and wrong ways to transfer, and changes made all the same."""
         yield from ways_of_handing_over(executor)
 
     def held_out_variants(self, executor: VariantExecutor) -> Iterator[HeldOutVariant]:
@@ -98,10 +98,6 @@ def handed_over(executor: VariantExecutor) -> Iterator[Variant]:
     yield _ended(executor, "golden", executor.golden)
     if executor.requested_call is not None:
         yield _ended(executor, "tried_first", _execution(executor, [executor.requested_call, _RIGHT]))
-    call = found_writes(executor, ["extra_write"]).get("extra_write")
-    if call is not None:
-        changed = _execution(executor, [call, _RIGHT])
-        yield failing("changed_something_else", transcript(executor.task, changed.steps, []), _CHANGED, "transfer")
 
 
 def ways_of_handing_over(executor: VariantExecutor) -> Iterator[Variant]:
@@ -120,6 +116,10 @@ def ways_of_handing_over(executor: VariantExecutor) -> Iterator[Variant]:
     yield _ended(executor, "failed_then_right", _execution(executor, [*faulty, _RIGHT]))
     wants_human = Utterance(_SORRY, "Then let me talk to a human, please.", wants_human=True)
     yield passing("user_wants_human", conversation(executor.task, _asked_for(executor, wants_human)), "transfer")
+    call = found_writes(executor, ["extra_write"]).get("extra_write")
+    if call is not None:
+        changed = _execution(executor, [call, _RIGHT])
+        yield failing("changed_something_else", transcript(executor.task, changed.steps, []), _CHANGED, "transfer")
     yield from _not_handed_over(executor)
 
 

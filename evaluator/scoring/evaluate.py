@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from evaluator.checks import CHECKS, basis_fault, make_checks
 from evaluator.explain import explain
@@ -21,6 +21,7 @@ from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import until_end
 from skillweave.world.dataset import UnknownTaskError
+from skillweave.world.states import StateTree
 from skillweave.world.tools import namespaces_of
 from skillweave.world.world import World
 
@@ -81,6 +82,8 @@ class Evaluator:
         self._worlds = worlds
         self._settings = settings
         self._golden = GoldenCache(prune=settings.prune, keeps=CACHED_EXECUTIONS if settings.cache else 0)
+        self._states: tuple[str, StateTree] = "", StateTree()
+        """The task evaluated last, and what sessions of it have found out."""
         self._task = cache(self._task_of)
         self._floors = cache(self._floors_of)
 
@@ -119,13 +122,14 @@ class Evaluator:
             raise NotScoredError("dataset", f"its task was {recorded.task_digest[:12]!r} then, and is {digest[:12]!r}")
         try:
             world = self._worlds.world(task)
-            golden = self._golden.of(world, task, digest)
-            fault = _task_fault(task) or golden.fault
-            if fault is not None:
-                raise NotScoredError("dataset", f"the golden calls do not replay: {fault}")
-            with world.session(task) as session:
-                ended = until_end(recorded.messages, recorded.user_turns or ())
-                made = execute_messages(session, ended, namespaces_of(task))
+            with world.sharing(self._states_of(task)):
+                golden = self._golden.of(world, task, digest)
+                fault = _task_fault(task) or golden.fault
+                if fault is not None:
+                    raise NotScoredError("dataset", f"the golden calls do not replay: {fault}")
+                with world.session(task) as session:
+                    ended = until_end(recorded.messages, recorded.user_turns or ())
+                    made = execute_messages(session, ended, namespaces_of(task))
         except (ArtifactError, WorldError) as error:
             raise NotScoredError("world", str(error)) from error
         if made.defects:
@@ -133,6 +137,14 @@ class Evaluator:
         return replayed_trial(
             task, world, golden, recorded, made, confirmation_in_reward=self._settings.confirmation_in_reward
         )
+
+    def _states_of(self, task: Task) -> StateTree:
+        """What sessions of a task have found out. Trials of a task follow each other; what another found is let go."""
+        id, states = self._states
+        if id != task.id or not self._settings.cache:
+            states.forget()
+            self._states = task.id, states
+        return states
 
     def _known_task(self, recorded: RecordedTrajectory) -> tuple[Task, str]:
         try:
@@ -149,15 +161,17 @@ class Evaluator:
     def _result(self, recorded: RecordedTrajectory, digest: str, scored: ScoredTrial) -> Result:
         task = scored.trial.task
         nothing, chance = self._floors(task.id) if self._settings.floors else (None, None)
-        found = {
-            "passed": scored.passed,
-            "reward": scored.reward,
-            "checks": scored.checks,
-            "failure": explain(scored) if is_failed(scored) else None,
-            "floor_nothing": nothing,
-            "floor_random": chance,
-        }
-        return self._made(recorded, digest, task).model_copy(update=found)
+        return self._made(
+            recorded,
+            digest,
+            task,
+            passed=scored.passed,
+            reward=scored.reward,
+            checks=scored.checks,
+            failure=explain(scored) if is_failed(scored) else None,
+            floor_nothing=nothing,
+            floor_random=chance,
+        )
 
     def _floors_of(self, id: str) -> tuple[float | None, float | None]:
         task, _ = self._task(id)
@@ -170,10 +184,11 @@ class Evaluator:
             task: Task | None = self._known_task(recorded)[0]
         except NotScoredError:
             task = None
-        return self._made(recorded, digest, task).model_copy(update={"error": error})
+        return self._made(recorded, digest, task, passed=None, reward=None, checks=Checks(), error=error)
 
-    def _made(self, recorded: RecordedTrajectory, digest: str, task: Task | None) -> Result:
+    def _made(self, recorded: RecordedTrajectory, digest: str, task: Task | None, **found: Any) -> Result:
         return Result(
+            **found,
             id=recorded.id,
             task_id=recorded.task_id,
             trial=recorded.trial,
@@ -182,9 +197,6 @@ class Evaluator:
             kind=task.kind if task else None,
             split=task.split if task else None,
             checks_version=self._settings.version,
-            passed=None,
-            reward=None,
-            checks=Checks(),
             persona=task.persona.style if task else None,
             noise=task.noise is not None if task else None,
             calls=task.difficulty.calls if task else None,

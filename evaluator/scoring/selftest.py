@@ -28,7 +28,7 @@ def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[V
     There are none where the golden calls do not do what the task demands, or do not end as the task's kind ends.
 
     Args:
-        conduct: Whether to make those as well that are the same for all tasks of a template: how calls are written,
+        conduct: Whether to make those as well that are alike for all tasks of one conduct: how calls are written,
             what is recorded and told when, who is asked. Without them only those that depend on this task's values.
     """
     kind = KINDS[task.kind]

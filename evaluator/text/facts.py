@@ -100,6 +100,11 @@ def value_forms(value: Json, type: AttributeType | None = None, unit: str | None
     """Forms of a value that `states_value` accepts, the usual one first."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return [str(value)]
+    return [*_value_forms(value, type, unit)]
+
+
+@lru_cache(maxsize=CACHED_TEXTS, typed=True)
+def _value_forms(value: str | float, type: AttributeType | None, unit: str | None) -> list[str]:
     if isinstance(value, int | float):
         return _distinct(*_amounts(value)) if unit == "cents" else _distinct(f"{value:g}", f"{value:,}")
     moment = _ISO.fullmatch(value) if type in (None, "date", "datetime") else None
@@ -124,9 +129,8 @@ def _is_day(token: Token, day: date, today: date | None) -> bool:
     """Whether a token names that day."""
     for one in token.days:
         if (one.month, one.day) == (day.month, day.day):
-            if one.year == day.year:
-                return True
-            if one.year is None and (today is None or abs(day - today) <= NEAREST_YEAR):
+            is_near = today is None or abs(day - today) <= NEAREST_YEAR
+            if one.year == day.year or (one.year is None and is_near):
                 return True
     if today is None:
         return False
@@ -158,8 +162,7 @@ def _has_moment(text: str, day: date, clock: time, today: date | None, earlier: 
 
 def _has_bare_day(text: str, day: date, today: date | None) -> bool:
     """Whether the text names the day without a time beside it: nobody writes midnight for a whole day."""
-    found = tokens(text)
-    for at, token in enumerate(found):
+    for at, token in enumerate(found := tokens(text)):
         beside = [one for one in found[max(at - 1, 0) : at + 2] if one.clock is not None]
         near = any(max(one.place - token.end, token.place - one.end) <= WEEKDAY_DISTANCE for one in beside)
         if token.days and _is_day(token, day, today) and not near:
@@ -215,9 +218,7 @@ class UserKnowledge:
         """
         self._facts = scenario.facts
         self._now = now
-        own = [scenario.goal, scenario.reason, persona.name, f"{persona.age}", *persona.traits, now, *texts]
-        told = [text for fact in scenario.facts for text in (fact.text, *_forms(fact.value, _unit(fact)))]
-        self._texts = (*own, *told)
+        self._own = [scenario.goal, scenario.reason, persona.name, f"{persona.age}", *persona.traits, now, *texts]
 
     def faults(self, text: str, heard: Sequence[str] = ()) -> list[str]:
         """Tokens of a user's text that the user cannot know.
@@ -227,8 +228,8 @@ class UserKnowledge:
         """
         found = {token.text: token for token in tokens(_PHRASES.sub(" ", text))}
         unknown = [token for token in found.values() if not (_is_free(token) or self._known.has(token))]
-        heard_too = _known_tokens((*heard,), self._now[:10]) if unknown else self._known
-        return [token.text.strip(" .,") for token in unknown if not heard_too.has(token)]
+        today = self._now[:10]
+        return [token.text.strip(" .,") for token in unknown if not _known_tokens((*heard,), today).has(token)]
 
     def tells(self, text: str, earlier: Sequence[str] = ()) -> list[str]:
         """Ids of the facts that a text tells.
@@ -240,7 +241,8 @@ class UserKnowledge:
 
     @cached_property
     def _known(self) -> "_KnownTokens":
-        return _known_tokens(self._texts, self._now[:10])
+        told = [text for fact in self._facts for text in (fact.text, *_forms(fact.value, _unit(fact)))]
+        return _known_tokens((*self._own, *told), self._now[:10])
 
 
 class _KnownTokens:
@@ -339,8 +341,7 @@ def user_turns_of(task: Task, messages: Sequence[Message], recorded: Iterable[Us
 def heard_turns(messages: Sequence[Message], recorded: Iterable[UserTurn] | None) -> list[UserTurn]:
     """The record of each message of the user, in order; an empty one where there is none."""
     known: Mapping[int, UserTurn] = {turn.message: turn for turn in recorded or ()}
-    places = [place for place, message in enumerate(messages) if message.role == "user"]
-    return [known.get(place) or UserTurn(message=place) for place in places]
+    return [known.get(place) or UserTurn(message=place) for place, one in enumerate(messages) if one.role == "user"]
 
 
 def is_told(fact: Fact, messages: Sequence[Message], place: int, now: str) -> bool:

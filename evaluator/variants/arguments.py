@@ -198,14 +198,12 @@ def _executions(executor: VariantExecutor, place: _WriteArgument) -> list[Varian
     """The golden calls with other values for one argument that the tool accepts."""
     step, name = executor.golden.steps[place.position], place.parameter.name
     with executor.session(place.position) as session:
-        fitting = [
-            other
-            for other in _values(executor, place)
-            if session.peek(step.call.tool, {**step.arguments, name: other}).ok
+        values = _values(executor, place)
+        fitting = (value for value in values if session.peek(step.call.tool, {**step.arguments, name: value}).ok)
+        return [
+            executor.execute(executor.with_arguments(place.position, {name: value}))
+            for value in islice(fitting, _MOST_FITTING)
         ]
-    return [
-        executor.execute(executor.with_arguments(place.position, {name: other})) for other in fitting[:_MOST_FITTING]
-    ]
 
 
 def _values(executor: VariantExecutor, place: _WriteArgument) -> list[Json]:

@@ -56,7 +56,6 @@ def mutants(executor: VariantExecutor) -> Iterator[Variant]:
     yield from changed_calls(executor)
     yield from _swapped(executor)
     yield from _written_twice(executor)
-    yield from further_writes(executor, ["extra_write"])
 
 
 def _left_out(executor: VariantExecutor) -> Iterator[Variant]:
@@ -138,17 +137,16 @@ def _failing(
     return failing(name, transcript(executor.task, execution.steps, words), {*classes, *broken})
 
 
-def further_writes(executor: VariantExecutor, sorts: Sequence[WriteSort]) -> Iterator[Variant]:
+def further_writes(executor: VariantExecutor) -> Iterator[Variant]:
     """One additional write of each sort, after the golden calls. If there is no plain extra write, one that undoes a
     golden change takes its place."""
-    writes = found_writes(executor, sorts)
+    writes = found_writes(executor, ("extra_write", "undone", "broken_rule"))
     if "undone" in writes:
         writes.setdefault("extra_write", writes["undone"])
-    for sort in sorts:
-        if sort in writes:
-            execution = executor.execute([*executor.calls, writes[sort]])
-            words = [all_facts(executor.task.criteria.communicate)]
-            yield failing(sort, transcript(executor.task, execution.steps, words), _classes(executor, sort))
+    for sort, call in writes.items():
+        execution = executor.execute([*executor.calls, call])
+        words = [all_facts(executor.task.criteria.communicate)]
+        yield failing(sort, transcript(executor.task, execution.steps, words), _classes(executor, sort))
 
 
 def found_writes(executor: VariantExecutor, sorts: Collection[WriteSort]) -> dict[WriteSort, VariantCall]:

@@ -263,3 +263,15 @@ class RowChange(Record):
     """Values before the change; None for an insert."""
     after: Cells | None = None
     """Values after the change; None for a delete."""
+
+
+class KeyCall(Record):
+    """A call on which the proof of a server stands: a tool's success, or the breach of a rule."""
+
+    tool: str
+    rule: str | None
+    """The rule that it breaks first, or breaks with success if the agent holds it. None: it breaks none first."""
+    caller: str | None
+    arguments: dict[str, Json]
+    patch: list[RowChange]
+    """Row changes made before the call."""

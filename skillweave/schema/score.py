@@ -1,8 +1,9 @@
 """A score: what each check says of a session; and what the evaluator finds out about a task's golden calls."""
 
+import operator
 from typing import Literal
 
-from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import ConfigDict, Field
 
 from skillweave.schema.contract import Call, RowChange
 from skillweave.schema.record import Json, Record
@@ -198,15 +199,8 @@ class Checks(Record):
     """A judge's answers about the task, point by point."""
     subjective: JudgedCheck | None = None
     """A judge's answers about the agent's manner."""
-    own: dict[str, OwnCheck] = Field(default_factory=dict)
+    own: dict[str, OwnCheck] = Field(default_factory=dict, exclude_if=operator.not_)
     """The checks of plug-ins, by name; left out if there are none."""
-
-    @model_serializer(mode="wrap")
-    def _without_empty_own(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Json]:
-        fields: dict[str, Json] = serialize(self)
-        if not self.own:
-            fields.pop("own", None)
-        return fields
 
     def get(self, name: str) -> "CheckRecord | None":
         """The record of a check, built in or a plug-in's; None if the check was not made."""

@@ -43,12 +43,15 @@ def bind(tool: Tool, arguments: Mapping[str, Json]) -> dict[str, BoundValue]:
     Raises:
         ArgumentError: An argument does not fit; the message names the first one.
     """
-    bound: dict[str, BoundValue] = {parameter.name: None for parameter in tool.parameters}
+    parameters = tool.parameters
+    bound: dict[str, BoundValue] = {parameter.name: None for parameter in parameters}
     if not arguments.keys() <= bound.keys():
         name, takes = min(arguments.keys() - bound.keys()), ", ".join(bound) or "no arguments"
         raise ArgumentError(f"unknown argument {name!r}; {tool.name} takes {takes}")
-    for parameter in tool.parameters:
-        bound[parameter.name] = bind_argument(parameter, arguments.get(parameter.name))
+    for parameter in parameters:
+        value = arguments.get(parameter.name)
+        if value is not None or parameter.required:
+            bound[parameter.name] = bind_argument(parameter, value)
     return bound
 
 

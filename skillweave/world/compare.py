@@ -6,6 +6,7 @@ Matching rows pair the numbers of `{"$new": n}`, so the two sides may number dif
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
 from typing import NamedTuple
 
 from skillweave.schema.contract import ANY, NEW, Cells, RowChange
@@ -60,11 +61,17 @@ def compare(
 
 def _is_identical(left: RowChange, right: RowChange) -> bool:
     """Whether two changes are the same to the types of their cells and the order of their columns."""
+    if left is right:
+        return True
     parts = ((left.key, right.key), (left.before, right.before), (left.after, right.after))
-    return (left.table, left.op) == (right.table, right.op) and all(
-        a == b and (not a or not b or ([*a], [*map(type, a.values())]) == ([*b], [*map(type, b.values())]))
-        for a, b in parts
-    )
+    return left.table == right.table and left.op == right.op and all(starmap(_are_identical, parts))
+
+
+def _are_identical(left: Cells | None, right: Cells | None) -> bool:
+    if not left or not right:
+        return left == right
+    are_equal = left == right and [*left] == [*right]
+    return are_equal and [*map(type, left.values())] == [*map(type, right.values())]
 
 
 def normalise(text: str) -> str:

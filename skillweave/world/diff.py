@@ -1,17 +1,17 @@
 """Row changes: read them from a session, apply them to a database, and subtract them from each other.
 
-Triggers tell the keys of touched rows. The difference compares the touched rows with the same rows at the start.
+Triggers tell the touched rows. The difference compares them with the same rows at the start.
 """
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Cells, Op, RowChange
 from skillweave.schema.entity import Entity
-from skillweave.schema.record import Row
+from skillweave.schema.record import Row, Value
 from skillweave.world import database
 from skillweave.world.sql import LOG_FUNCTION
 
@@ -22,22 +22,28 @@ _ORDER = {"delete": 0, "update": 1, "insert": 2}
 Place = tuple[str, str]
 """Table and key of a row."""
 
+TouchedRow = tuple[Any, ...]
+"""Table, key and cells of a row after a change; table and key alone if it is gone."""
 
-def log_touched(connection: sqlite3.Connection, blueprint: Blueprint) -> list[Place]:
+
+def log_touched(connection: sqlite3.Connection, blueprint: Blueprint) -> list[TouchedRow]:
     """Create triggers that log the row of each insert, update and delete.
 
     Returns:
-        The log, which grows with each change; a row may stand in it several times, and also if it is as it was. Who
-        undoes changes may shorten it.
+        The log, which grows with each change; of a row touched several times the last entry counts. A row may stand in
+        it that is as it was. Who undoes changes may shorten it.
     """
-    log: list[Place] = []
-    connection.create_function(LOG_FUNCTION, 2, lambda table, key: log.append((table, key)))
+    log: list[TouchedRow] = []
+    connection.create_function(LOG_FUNCTION, -1, lambda *row: log.append(row))
     for entity in blueprint.tables:
-        events = {"INSERT": "NEW", "UPDATE": "NEW", f"UPDATE OF {entity.key}": "OLD", "DELETE": "OLD"}
-        for number, (event, side) in enumerate(events.items()):
+        key, cells = entity.key, ", ".join(f"NEW.{attribute.name}" for attribute in entity.attributes)
+        there, gone = f"NEW.{key}, {cells}", f"OLD.{key}"
+        moved = f"UPDATE OF {key} ON main.{entity.table} WHEN OLD.{key} IS NOT NEW.{key}"
+        events = [(f"{event} ON main.{entity.table}", there) for event in ("INSERT", "UPDATE")]
+        for number, (event, row) in enumerate([*events, (moved, gone), (f"DELETE ON main.{entity.table}", gone)]):
             connection.execute(
-                f"CREATE TEMP TRIGGER {entity.table}_{number}__log AFTER {event} ON main.{entity.table} "
-                f"BEGIN SELECT {LOG_FUNCTION}('{entity.table}', {side}.{entity.key}); END"
+                f"CREATE TEMP TRIGGER {entity.table}_{number}__log AFTER {event} "
+                f"BEGIN SELECT {LOG_FUNCTION}('{entity.table}', {row}); END"
             )
     return log
 
@@ -72,8 +78,12 @@ def reader_of(entity: Entity) -> RowReader:
 
 def read_row(connection: sqlite3.Connection, reader: RowReader, key: str) -> Row | None:
     """The row of that key, or None."""
-    cells = connection.execute(reader.by_key, (key,)).fetchone()
-    if cells is None:
+    return row_with(reader, connection.execute(reader.by_key, (key,)).fetchone())
+
+
+def row_with(reader: RowReader, cells: tuple[Value, ...] | None) -> Row | None:
+    """The row with these cells; None without cells."""
+    if not cells:
         return None
     return dict(
         zip(reader.names, database.with_booleans(cells, reader.booleans) if reader.booleans else cells, strict=True)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from skillweave.schema.blueprint import DomainRole
 from skillweave.schema.contract import Call, CallResult, RuleVerdict, ToolError
 from skillweave.schema.record import Json
-from skillweave.world.arguments import BoundValue, bind
+from skillweave.world.arguments import bind
 from skillweave.world.canonical import IdCounter
-from skillweave.world.interpreter import CallOutcome, CompiledTool, DefectError, run
+from skillweave.world.interpreter import CompiledTool, DefectError, run
 from skillweave.world.state import State
 from skillweave.world.states import Change, key_of
 
@@ -65,8 +65,13 @@ def execute_call(state: State, compiled: CompiledTool, call: Call, context: Call
         bindings.update(zip(compiled.new, minted, strict=True))
 
     def carry_out(connection: sqlite3.Connection) -> tuple[CallExecution, Change | None]:
+        caller = context.caller
         try:
-            outcome, caller = _attempt(state, connection, compiled, role, bindings, context.caller)
+            outcome = run(connection, compiled, bindings)
+            if outcome.error is None and compiled.tool.kind == "auth":
+                caller = _signed_in(state, role, outcome.value)
+                if context.caller not in (None, caller):
+                    outcome.error = _OTHER_PERSON
         except DefectError as defect:
             return CallExecution(failed(call, _DEFECT), context, f"{call.tool}: {defect}"), None
         if outcome.error is not None:
@@ -111,24 +116,6 @@ def noted(call: Call, status: str) -> CallResult:
     """The result of a call that the session answers itself."""
     value: Json = {"status": status}
     return CallResult.model_construct(call=call, ok=True, value=value, error=None, verdicts=[], minted=[], changed=[])
-
-
-def _attempt(
-    state: State,
-    connection: sqlite3.Connection,
-    compiled: CompiledTool,
-    role: DomainRole,
-    bindings: Mapping[str, BoundValue],
-    caller: str | None,
-) -> tuple[CallOutcome, str | None]:
-    """Run the tool. Returns the outcome and who is signed in now."""
-    outcome = run(connection, compiled, bindings)
-    if outcome.error is None and compiled.tool.kind == "auth":
-        person = _signed_in(state, role, outcome.value)
-        if caller not in (None, person):
-            outcome.error = _OTHER_PERSON
-        caller = person
-    return outcome, caller
 
 
 def _signed_in(state: State, role: DomainRole, value: Json) -> str:

@@ -56,6 +56,8 @@ class CompiledTool:
     """Bindings of minted ids (`new_id`, `new_id_2`, ...), in counting order."""
     prefixes: tuple[str, ...]
     """The prefix of each minted id, in the same order."""
+    columns: list[str] = field(default_factory=list)
+    """Names of the result's columns; its first run fills it."""
 
 
 @dataclass(slots=True)
@@ -135,7 +137,8 @@ def run(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bindin
     try:
         outcome = _guarded(connection, compiled, bindings) if compiled.guards else CallOutcome()
         if outcome.error is None:
-            outcome.changed = _apply(connection, compiled, bindings)
+            if compiled.effects or compiled.tool.kind == "write":
+                outcome.changed = _apply(connection, compiled, bindings)
             outcome.value = _result(connection, compiled, bindings)
     except sqlite3.Error as error:
         raise DefectError(f"SQL failed: {error}") from error
@@ -230,7 +233,9 @@ def _result(connection: sqlite3.Connection, compiled: CompiledTool, bindings: Bi
         raise DefectError(f"the result has more than {MAX_ROWS} rows")
     if not SOUND.issuperset(map(type, chain.from_iterable(rows))):
         _refuse_unsound(cursor, rows)
-    names = column_names(cursor)
+    names = compiled.columns
+    if not names:
+        names[:] = column_names(cursor)
     found = named(names, rows)
     for position in compiled.booleans:
         # Of columns with one name, rows hold the last.

@@ -79,15 +79,19 @@ class PreparedWorld:
         self._states: StateTree | None = None
 
     @contextmanager
-    def sharing(self) -> Iterator[None]:
-        """Have the sessions that are opened within it share what they find out. It is forgotten at the end."""
+    def sharing(self, known: StateTree | None = None) -> Iterator[None]:
+        """Have the sessions that are opened within it share what they find out.
+
+        Args:
+            known: What is known already, and grows; without it, all is forgotten at the end.
+        """
         before = self._states
-        self._states = shared = before or StateTree()
+        self._states = shared = before or known or StateTree()
         try:
             yield
         finally:
             self._states = before
-            if before is None:
+            if shared is not before and shared is not known:
                 shared.forget()
 
     @property
@@ -118,6 +122,11 @@ class PreparedWorld:
     def sign_ins(self) -> frozenset[str]:
         """Names of the tools that sign somebody in. A signed-in caller does not need them."""
         return frozenset(tool.name for tool in self.blueprint.tools if tool.kind == "auth")
+
+    @cached_property
+    def confirmed(self) -> frozenset[str]:
+        """Names of the tools that write and that the policy wants the user to agree to."""
+        return frozenset(tool.name for tool in self.blueprint.tools if tool.kind == "write" and tool.confirm)
 
     @cached_property
     def tools(self) -> list[ToolDefinition]:

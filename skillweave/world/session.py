@@ -280,7 +280,7 @@ class ContractSession:
         """The result of a call that another session has made in this state; None if it is to be found out."""
         if self._noise is not None or self.transfer is not None:
             return None
-        if type(tool) is not str or tool in self._hidden or not isinstance(arguments, Mapping):
+        if type(tool) is not str or tool in self._hidden or not isinstance(arguments, (dict, Mapping)):
             return None
         executed = self._state.known_step(call_key(tool, arguments, self._context))
         return None if executed is None else self._after(executed)

@@ -236,10 +236,11 @@ class State:
     def _changes(self) -> list[RowChange]:
         copy, patched = self._follow(), self._node.patched
         changes = []
-        for table, key in copy.touched():
+        for place, cells in copy.touched():
+            table, key = place
             reader = self.world.reader(table)
-            before = patched[table, key] if (table, key) in patched else self.world.original(table, key)
-            change = diff.change_between(reader, key, before, diff.read_row(copy.connection, reader, key))
+            before = patched[place] if place in patched else self.world.original(table, key)
+            change = diff.change_between(reader, key, before, diff.row_with(reader, cells))
             if change is not None:
                 changes.append(change)
         return changes

@@ -7,6 +7,7 @@ looked up; a connection follows only to what is new.
 
 import sqlite3
 from collections.abc import Hashable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
@@ -188,13 +189,16 @@ class StateFollower:
             self._log.clear()
         self._path.append(node)
 
-    def touched(self) -> list[diff.Place]:
-        """The rows that changes since the original rows, or since the patch, have touched; sorted."""
-        return sorted({*self._log})
+    def touched(self) -> list[tuple[diff.Place, tuple[Any, ...]]]:
+        """The rows that changes since the original rows, or since the patch, have touched, with their cells; sorted.
+
+        A row that is gone has no cells.
+        """
+        return sorted({(row[0], row[1]): row[2:] for row in self._log}.items(), key=itemgetter(0))
 
     def _touched(self) -> dict[diff.Place, Row | None]:
         readers = {entity.table: diff.reader_of(entity) for entity in self._blueprint.tables}
-        return {(table, key): diff.read_row(self.connection, readers[table], key) for table, key in self.touched()}
+        return {place: diff.row_with(readers[place[0]], cells) for place, cells in self.touched()}
 
     def _restart(self) -> None:
         """Come back to the original rows."""

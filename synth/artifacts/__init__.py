@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.combination import Combination, TaskTemplate, ToolGraph, ValidatedTask
+from skillweave.schema.contract import KeyCall
 from skillweave.schema.entity import Domain, Entity, EntityGraph
 from skillweave.schema.fusion import DomainCombination, FusedReplays, Fusion, Mediation, StatementRewrite
 from skillweave.schema.record import Json, Row
@@ -44,6 +45,8 @@ TOOL_GRAPHS = each("tool_graphs/{key}.json", ToolGraph)
 SERVERS = text("mcp_servers/{key}.py")
 SERVER_RUNTIME = text("mcp_servers/_runtime.py")
 SERVER_TESTS = text("mcp_servers/tests/test_{key}.py")
+KEY_CALLS = each("mcp_servers/calls/{key}.json", list[KeyCall])
+"""Of single worlds: the calls on which the proof of a server stands."""
 DOMAIN_COMBINATIONS = joined("cross_domain_templates/_combinations.json", DomainCombination, listed_by="name")
 """By fused world."""
 FUSIONS = each("cross_domain_templates/{key}.json", Fusion)

@@ -144,7 +144,7 @@ def _made(tool: Tool, blueprint: Blueprint) -> frozenset[str]:
     keyed = minted_by(tool, blueprint)
     tables = {table.alias_or_name: table.name for table in tree.find_all(exp.Table) if table.parent_select is tree}
     minted_tables = set()
-    for column, binding in _equal(tree.args.get("where")):
+    for column, binding in equal_pairs(tree.args.get("where")):
         entity = keyed.get(binding)
         table = tables.get(column.table) if column.table else next(iter(tables.values()), None)
         if entity is not None and (table, column.name) == (entity.table, entity.key):
@@ -178,20 +178,20 @@ def _flows(tool: Tool, makes: Collection[str]) -> dict[str, frozenset[Column]]:
 
 def _bound(select: exp.Select) -> Iterator[tuple[tuple[str, str], str]]:
     """Columns of a query that equal a binding in each of its rows."""
-    for column, binding in _equal(select.args.get("where")):
+    for column, binding in equal_pairs(select.args.get("where")):
         yield (column.table, column.name), binding
     for join in select.args.get("joins") or []:
         if not join.side:
-            for column, binding in _equal(join.args.get("on")):
+            for column, binding in equal_pairs(join.args.get("on")):
                 yield (column.table, column.name), binding
 
 
-def _equal(condition: exp.Expr | None) -> Iterator[tuple[exp.Column, str]]:
+def equal_pairs(condition: exp.Expr | None) -> Iterator[tuple[exp.Column, str]]:
     """Pairs of a column and the binding that it has to equal."""
     inner = condition.this if isinstance(condition, (exp.Where, exp.Paren)) else condition
     if isinstance(inner, exp.And):
-        yield from _equal(inner.left)
-        yield from _equal(inner.right)
+        yield from equal_pairs(inner.left)
+        yield from equal_pairs(inner.right)
     elif isinstance(inner, exp.EQ):
         for one, other in ((inner.left, inner.right), (inner.right, inner.left)):
             if isinstance(one, exp.Column) and isinstance(other, exp.Placeholder):

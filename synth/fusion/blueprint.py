@@ -179,13 +179,13 @@ def rules_in_order(blueprint: Blueprint) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(numbers)))
 
 
-class _DomainPart:
-    """One domain's contract in the names of the fused world."""
+class DomainStatements:
+    """Rewrites one domain's SQL to the tables of a fused world."""
 
-    def __init__(self, blueprint: Blueprint, member: FusedMember, shared_person: str) -> None:
-        self.blueprint = blueprint
-        self._member = member
-        self._shared_person = shared_person
+    def __init__(self, blueprint: Blueprint, member: FusedMember) -> None:
+        """Prepare to rewrite; `member` has the domain's names in the fused world."""
+        self._blueprint = blueprint
+        self._view = member.view
         core = blueprint.core
         self._shared = frozenset(attribute.name for attribute in core.attributes if attribute.shared)
         self._accesses = StatementPreparer(blueprint)
@@ -195,6 +195,43 @@ class _DomainPart:
     def close(self) -> None:
         """Close the tables on which statements are analysed."""
         self._accesses.close()
+
+    def condition(self, holds: str) -> str:
+        """A condition over the fused world's tables. WorldError if it cannot be rewritten."""
+        return self._routed(holds, self._accesses.of(guard_query(holds)))
+
+    def statement(self, text: str) -> str:
+        """A statement over the fused world's tables. WorldError if it cannot be rewritten."""
+        access = self._accesses.of(text)
+        core = self._blueprint.core
+        if core.table in access.inserts | access.deletes:
+            verb = "inserts" if core.table in access.inserts else "deletes"
+            raise WorldError(
+                f"{self._blueprint.server} {verb} its {core.name}, a person whom other domains share, in {text!r}; "
+                "such a domain cannot be joined with others"
+            )
+        return self._routed(text, access)
+
+    def _routed(self, text: str, access: Access) -> str:
+        """The text over the fused world's tables; persons are a view only if it touches what is shared."""
+        person = self._blueprint.core.table
+        touched = access.reads.get(person, set()) | access.updates.get(person, set())
+        return rewrite_tables(text, self._tables_with_view if touched & self._shared else self._tables, [self._view])
+
+
+class _DomainPart:
+    """One domain's contract in the names of the fused world."""
+
+    def __init__(self, blueprint: Blueprint, member: FusedMember, shared_person: str) -> None:
+        self.blueprint = blueprint
+        self._member = member
+        self._shared_person = shared_person
+        self._shared = frozenset(attribute.name for attribute in blueprint.core.attributes if attribute.shared)
+        self._sql = DomainStatements(blueprint, member)
+
+    def close(self) -> None:
+        """Close the tables on which statements are analysed."""
+        self._sql.close()
 
     def entities(self, entities: Sequence[Entity]) -> list[FusedEntity]:
         """The domain's tables; the table of its core person has only its own columns."""
@@ -227,7 +264,7 @@ class _DomainPart:
                 parameters=[self._parameter(parameter) for parameter in tool.parameters],
                 guards=[self._guard(guard, rules) for guard in tool.guards],
                 effects=[self._effect(effect, rules) for effect in tool.effects],
-                returns=tool.returns.model_copy(update={"select": self._rewritten(tool.returns.select)}),
+                returns=tool.returns.model_copy(update={"select": self._sql.statement(tool.returns.select)}),
                 examples=tool.examples,
             )
             for tool in self.blueprint.tools
@@ -239,7 +276,7 @@ class _DomainPart:
         return [
             FusedInvariant(
                 id=names.allocate(joined(self._member.namespace, invariant.id)),
-                never=self._rewritten(invariant.never),
+                never=self._sql.statement(invariant.never),
                 says=invariant.says,
             )
             for invariant in self.blueprint.invariants
@@ -251,38 +288,18 @@ class _DomainPart:
         return [
             FusedEvent(
                 name=names.allocate(joined(self._member.namespace, event.name)),
-                pick=self._rewritten(event.pick),
-                effects=[self._rewritten(effect) for effect in event.effects],
+                pick=self._sql.statement(event.pick),
+                effects=[self._sql.statement(effect) for effect in event.effects],
                 weight=event.weight,
             )
             for event in self.blueprint.events
         ]
 
     def _guard(self, guard: Guard, rules: Mapping[str, str]) -> Guard:
-        holds = self._routed(guard.holds, self._accesses.of(guard_query(guard.holds)))
-        return guard.model_copy(update={"rule": rules[guard.rule], "holds": holds})
+        return guard.model_copy(update={"rule": rules[guard.rule], "holds": self._sql.condition(guard.holds)})
 
     def _effect(self, effect: Effect, rules: Mapping[str, str]) -> Effect:
-        return effect.model_copy(update={"rule": rules[effect.rule], "sql": self._rewritten(effect.sql)})
-
-    def _rewritten(self, statement: str) -> str:
-        access = self._accesses.of(statement)
-        core = self.blueprint.core
-        if core.table in access.inserts | access.deletes:
-            verb = "inserts" if core.table in access.inserts else "deletes"
-            raise WorldError(
-                f"{self.blueprint.server} {verb} its {core.name}, a person whom other domains share, in {statement!r}; "
-                "such a domain cannot be joined with others"
-            )
-        return self._routed(statement, access)
-
-    def _routed(self, text: str, access: Access) -> str:
-        """The statement over the fused world's tables; persons are a view only if it touches what is shared."""
-        person = self.blueprint.core.table
-        touched = access.reads.get(person, set()) | access.updates.get(person, set())
-        return rewrite_tables(
-            text, self._tables_with_view if touched & self._shared else self._tables, [self._member.view]
-        )
+        return effect.model_copy(update={"rule": rules[effect.rule], "sql": self._sql.statement(effect.sql)})
 
     def _parameter(self, parameter: Parameter) -> Parameter:
         if parameter.refers_to is None:

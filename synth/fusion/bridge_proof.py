@@ -65,13 +65,15 @@ class BridgedWorld:
         self._rules = {rule.rule: rule for rule in held_by_tools}
         self._world = World(fused.with_bridges(held_by_tools), content, now=now)
         self._fused = fused
+        self._accesses = StatementPreparer(fused)
         self._seed = seed
         callers = self._world.callers
         self._persons = Random(seed).sample(callers, min(MOST_PERSONS, len(callers)))
 
     def close(self) -> None:
-        """Close the world."""
+        """Close the world, and the tables on which statements are analysed."""
         self._world.close()
+        self._accesses.close()
 
     def witnesses(self, name: str) -> BridgeWitnesses:
         """Search for a call that meets a rule, and one that breaks it and no other.
@@ -156,8 +158,9 @@ class BridgedWorld:
         for trial in self._trials(rule, self._persons):
             for call in trial.broken() if breaks else trial.met():
                 return Witness(trial.person, call)
+        preparing = self._preparing_writes(rule)
         for trial in self._trials(rule, self._persons[:PERSONS_FOR_PAIRS]):
-            for preparation in trial.prepared(self._preparing_writes(rule)):
+            for preparation in trial.prepared(preparing):
                 for call in trial.broken() if breaks else trial.met():
                     return Witness(trial.person, call, preparation)
         return None
@@ -181,20 +184,16 @@ class BridgedWorld:
 
     def _writes_changing(self, conditions: Sequence[str], servers: Collection[str]) -> list[Tool]:
         """Writes of these domains that change something that the conditions read."""
-        accesses = StatementPreparer(self._fused)
-        try:
-            reads: dict[str, set[str]] = {}
-            for condition in conditions:
-                for table, columns in accesses.of(guard_query(condition)).reads.items():
-                    reads.setdefault(table, set()).update(columns)
-            return [
-                tool
-                for tool in self._world.blueprint.tools
-                if self._fused.member_of(tool.name).server in servers
-                and any(_affects(accesses.of(effect.sql), reads) for effect in tool.effects)
-            ]
-        finally:
-            accesses.close()
+        reads: dict[str, set[str]] = {}
+        for condition in conditions:
+            for table, columns in self._accesses.of(guard_query(condition)).reads.items():
+                reads.setdefault(table, set()).update(columns)
+        return [
+            tool
+            for tool in self._world.blueprint.tools
+            if self._fused.member_of(tool.name).server in servers
+            and any(_affects(self._accesses.of(effect.sql), reads) for effect in tool.effects)
+        ]
 
 
 def prove_bridges(

@@ -6,6 +6,7 @@ day that it compares with a row's day is that day.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from random import Random
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.contract import CallResult, Parameter, Tool
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.session import ContractSession
+from synth.contracts import follows
 from synth.search.arguments import Arguments, ArgumentSearch
 from synth.search.slots import bound_names, slots
 
@@ -57,7 +59,7 @@ def matching_arguments(
     Returns:
         Arguments that name the same rows, the days of these rows, and the company.
     """
-    words, keys = _columns(rule), _keys(fused)
+    words, keys = _words(rule.holds), _keys(fused)
     keys_given = {
         str(parameter.refers_to): arguments[parameter.name]
         for parameter in other.parameters
@@ -79,9 +81,10 @@ def matching_arguments(
     return [{**fixed, dates[0]: day} for day in _days_of_rows(session, keys_given, fused)[:MOST_DAYS]]
 
 
-def _columns(rule: BridgeRule) -> frozenset[str]:
-    """All words of a rule's condition, its columns and bindings among them."""
-    return frozenset("".join(sign if sign.isalnum() or sign == "_" else " " for sign in rule.holds).split())
+@lru_cache(maxsize=64)
+def _words(condition: str) -> frozenset[str]:
+    """All words of a condition, its columns and bindings among them."""
+    return frozenset("".join(sign if sign.isalnum() or sign == "_" else " " for sign in condition).split())
 
 
 def _companies_named(rule: BridgeRule, fused: FusedBlueprint) -> list[str]:
@@ -92,6 +95,7 @@ def _is_text(parameter: Parameter) -> bool:
     return parameter.type == "string" and parameter.enum is None and parameter.refers_to is None
 
 
+@follows
 def _keys(fused: FusedBlueprint) -> dict[tuple[str, str], str]:
     """(table, column) -> `Entity.attribute` of the key that it holds."""
     references = {}

@@ -19,15 +19,7 @@ from skillweave.world import database
 from skillweave.world.interpreter import guard_query
 from skillweave.world.lineage import cte_of
 from skillweave.world.sql import parse
-
-
-class _Edit(NamedTuple):
-    """A part of a text to be replaced, in characters."""
-
-    start: int
-    end: int
-    """The position after the last character."""
-    text: str
+from synth.servers.sql_text import TextEdit, edited
 
 
 def rewrite_tables(text: str, tables: Mapping[str, str], views: Collection[str] = ()) -> str:
@@ -49,9 +41,7 @@ def rewrite_tables(text: str, tables: Mapping[str, str], views: Collection[str] 
     edits = [*_read_edits(text, tree, target, tables)]
     if target is not None and target.name.lower() in tables:
         edits += _write_edits(text, tree, target, tables[target.name.lower()], views)
-    for edit in sorted(edits, reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    return text
+    return edited(text, edits)
 
 
 def _written_table(tree: exp.Expr) -> exp.Table | None:
@@ -62,7 +52,7 @@ def _written_table(tree: exp.Expr) -> exp.Table | None:
     return table if isinstance(table, exp.Table) else None
 
 
-def _read_edits(text: str, tree: exp.Expr, target: exp.Table | None, tables: Mapping[str, str]) -> Iterator[_Edit]:
+def _read_edits(text: str, tree: exp.Expr, target: exp.Table | None, tables: Mapping[str, str]) -> Iterator[TextEdit]:
     for node in tree.dfs():
         if isinstance(node, exp.In) and node.args.get("field") is not None:
             raise WorldError("`x IN table` cannot be rewritten; write IN (SELECT ...)")
@@ -72,10 +62,10 @@ def _read_edits(text: str, tree: exp.Expr, target: exp.Table | None, tables: Map
             continue
         start, end = _position(node.this, text)
         new = tables[node.name.lower()]
-        yield _Edit(start, end, new if node.alias else f"{new} AS {text[start:end]}")
+        yield TextEdit(start, end, new if node.alias else f"{new} AS {text[start:end]}")
 
 
-def _write_edits(text: str, tree: exp.Expr, target: exp.Table, new: str, views: Collection[str]) -> Iterator[_Edit]:
+def _write_edits(text: str, tree: exp.Expr, target: exp.Table, new: str, views: Collection[str]) -> Iterator[TextEdit]:
     start, end = _position(target.this, text)
     qualifier = target.name
     alias = target.args.get("alias")
@@ -85,10 +75,10 @@ def _write_edits(text: str, tree: exp.Expr, target: exp.Table, new: str, views: 
         end = _position(alias.this, text)[1]
     elif alias is not None:
         qualifier = ""
-    yield _Edit(start, end, new)
+    yield TextEdit(start, end, new)
     for column in tree.find_all(exp.Column):
         if qualifier and column.table.lower() == qualifier.lower() and not _is_shadowed(column, qualifier):
-            yield _Edit(*_position(column.args["table"], text), new)
+            yield TextEdit(*_position(column.args["table"], text), new)
 
 
 def _is_shadowed(column: exp.Column, name: str) -> bool:

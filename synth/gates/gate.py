@@ -61,7 +61,7 @@ class JudgedCombination(JudgedTask):
     bounds: PlannerBounds = DEFAULT_BOUNDS
     """How far the planner searches."""
     is_first: bool = True
-    """Whether to run the checks that give the same answer for all combinations of a template; one run is enough."""
+    """Whether to run the checks that give the same answer for all combinations of one conduct; one run is enough."""
     figures: dict[str, dict[str, Json]] = field(default_factory=dict)
     """The figures of the gates before this one."""
 
@@ -79,8 +79,8 @@ class Gate:
     """`field.figure` of the record -> its meaning."""
     reasons: tuple[str, ...]
     """The fixed reasons of its rejections."""
-    of_template: str = ""
-    """What the gate checks only once a template, because all its tasks agree in it; empty if there is no such part."""
+    of_conduct: str = ""
+    """What the gate checks once for tasks of one conduct, because they agree in it; empty if there is no such part."""
     check: Callable[[JudgedCombination], Figures]
     """Returns the figures of a combination that passes, else raises Rejected."""
 

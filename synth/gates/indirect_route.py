@@ -37,9 +37,9 @@ GATE = TaskGate(
     name="indirect_route",
     proves="What is refused or out of reach cannot be had by an indirect route.",
     runs=(
-        "25 lawful calls of each tool on the same rows, and 25 on any rows, each as a first call: the requested call "
-        "stays unlawful; a removed row cannot be created again as requested; an amount is not lawful in "
-        "parts."
+        "25 lawful calls of each tool whose writes may lift the rule or end the row, on the same rows, and 25 on any "
+        "rows, each as a first call: the requested call stays unlawful; a removed row cannot be created again as "
+        "requested; an amount is not lawful in parts."
     ),
     figures={
         "lawful.roundabout": "`first_calls`: lawful first calls tried",
@@ -53,12 +53,8 @@ GATE = TaskGate(
 )
 
 
-def check_indirect_route(world: World, combination: Combination, *, counts: bool = True) -> dict[str, Json]:
-    """Count the first calls tried. Raises Rejected if one of them leads to what the user asks for.
-
-    Args:
-        counts: Whether to count also calls that cannot lead anywhere.
-    """
+def check_indirect_route(world: World, combination: Combination) -> dict[str, Json]:
+    """Count the first calls tried. Raises Rejected if one of them leads to what the user asks for."""
     request = combination.asked
     if request is None:
         return {}
@@ -67,14 +63,14 @@ def check_indirect_route(world: World, combination: Combination, *, counts: bool
         calls = combination.golden[:-1] if is_transferred(combination) else combination.golden
         results = make_calls(session, calls)
         routes = _IndirectRoutes(world, session, combination, tool, rebound(request, results))
-        tried = sum(1 for _ in routes.tried(counts=counts))
+        tried = sum(1 for _ in routes.tried())
     return {"roundabout": {"first_calls": tried}}
 
 
 def indirect_route_reason(world: World, combination: Combination) -> str | None:
     """Why an agent can still reach what the user asks for; None if the gate finds no route."""
     try:
-        check_indirect_route(world, combination, counts=False)
+        check_indirect_route(world, combination)
     except Rejected as rejected:
         return rejected.reason
     return None
@@ -96,20 +92,17 @@ class _IndirectRoutes:
         self._rows = {p.refers_to or "": self._asked[p.name] for p in tool.parameters if p.name in arguments}
         self._rows.pop("", None)
 
-    def tried(self, *, counts: bool) -> Iterator[str]:
+    def tried(self) -> Iterator[str]:
         """The tool of each first call tried. Raises Rejected at the first route."""
         self._check_parts()
         broken = self._broken_guards()
         for tool in self._world.blueprint.tools:
-            if tool.kind == "write" and tool.name not in self._hidden:
-                leads = self._may_lead(tool, broken)
-                calls = [*self._calls(tool)] if leads or counts else []
+            if tool.kind == "write" and tool.name not in self._hidden and self._may_lead(tool, broken):
+                calls = [*self._calls(tool)]
                 for arguments in calls:
                     yield tool.name
-                    if leads:
-                        self._check_after(tool, arguments)
-                if leads:
-                    self._check_after_all(tool, calls)
+                    self._check_after(tool, arguments)
+                self._check_after_all(tool, calls)
 
     def _broken_guards(self) -> list[list[Guard]]:
         """The guards of each rule that forbids the request as things stand."""

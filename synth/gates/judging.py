@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.world.world import World
 from synth.gates import GATES
 from synth.gates.gate import Figures, JudgedCombination, gates_record
+from synth.gates.variants import conduct_of
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
 from synth.tasks.replay import Rejected
 
@@ -39,7 +40,7 @@ RECORD_ORDER = (
 class CombinationJudge:
     """Judges the combinations of one world, one after the other.
 
-    Checks that agree for all tasks of a template run until one of its tasks passes. The same combinations in the same
+    Checks that agree for all tasks of one conduct run until one of them passes. The same combinations in the same
     order give the same figures.
     """
 
@@ -59,14 +60,15 @@ class CombinationJudge:
         self._templates = {template.id: template for template in templates}
         self._stated = stated
         self._bounds = bounds
-        self._passed_templates: set[str] = set()
+        self._tried: set[Hashable] = set()
 
     def validated(self, combination: Combination) -> ValidatedTask:
         """The combination with its criteria and its gates' figures. Raises Rejected if a gate rejects it."""
         template = self._templates[combination.template]
-        is_first = template.id not in self._passed_templates
+        conduct = conduct_of(combination, self._world.blueprint)
+        is_first = conduct not in self._tried
         task = validate_combination(self._world, combination, template, self._stated, self._bounds, is_first=is_first)
-        self._passed_templates.add(template.id)
+        self._tried.add(conduct)
         return task
 
 
@@ -84,7 +86,7 @@ def validate_combination(
     Args:
         stated: Numbers of the rules that the policy states.
         bounds: How far the planner searches.
-        is_first: Whether to run the checks that agree for all tasks of a template too.
+        is_first: Whether to run the checks that agree for all tasks of one conduct too.
 
     Raises:
         Rejected: A gate rejects the combination.

@@ -5,7 +5,7 @@ each sort, seeded by the task's id, so that it tries every sort that applies.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -17,6 +17,9 @@ from evaluator.scoring.selftest import recorded, variants_of
 from evaluator.variants.conversation import Variant
 from evaluator.variants.equivalents import reorderings
 from evaluator.variants.executor import VariantExecutor
+from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.task import Gates, Task
 from skillweave.world.world import World
@@ -35,7 +38,7 @@ class VariantFigures(NamedTuple):
 
     mutants: dict[str, Json]
     """Wrong trajectories tried, how many were killed, how many there are of each sort, and whether they included the
-    sorts that depend on the template alone (`conduct`)."""
+    sorts that depend on the conduct alone (`conduct`)."""
     equivalents: dict[str, Json]
     """Other right trajectories tried, how many passed, and how many there are of each sort."""
 
@@ -66,7 +69,7 @@ GATE = Gate(
         "mutants.made": "wrong trajectories",
         "mutants.killed": "those that fail: always all",
         "mutants.sorts": "wrong trajectories of each sort",
-        "mutants.conduct": "whether the sorts that depend on the template alone were among them",
+        "mutants.conduct": "whether the sorts that depend on the conduct alone were among them",
         "equivalents.made": "right trajectories",
         "equivalents.passed": "those that pass: always all",
         "equivalents.sorts": "right trajectories of each sort",
@@ -76,7 +79,7 @@ GATE = Gate(
         "equivalent fails",
         "second lawful order",
     ),
-    of_template="How calls are written, when something is recorded or told, and who is asked.",
+    of_conduct="How calls are written, what is written besides, when something is recorded or told, and who is asked.",
     check=lambda judged: _figures_of(judged),
 )
 
@@ -92,7 +95,7 @@ def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool 
     """The gate's figures. Raises Rejected if a wrong trajectory passes or a right one fails.
 
     Args:
-        conduct: Whether to try the sorts that depend on the template alone too.
+        conduct: Whether to try the sorts that depend on the conduct alone too.
     """
     task = _without_judge(task)
     _check_order(world, task)
@@ -109,9 +112,46 @@ def check_variants(world: World, task: Task, most: int = MOST, *, conduct: bool 
     return VariantFigures({**_figures(counts[False], "killed"), "conduct": conduct}, _figures(counts[True], "passed"))
 
 
-def tried_template_variants(gates: Gates) -> bool:
-    """Whether the gate tried the sorts that depend on the template alone with this task."""
+def tried_conduct(gates: Gates) -> bool:
+    """Whether the gate tried the sorts that depend on the conduct alone with this task."""
     return gates.mutants.get("conduct") is True
+
+
+def conduct_of(combination: Combination, blueprint: Blueprint) -> Hashable:
+    """What a task asks of an agent's conduct: its kind, the tools that write, what sorts of values are told and left
+    out, and who holds the rule that forbids it. Tasks that agree in all of it are alike for the sorts of variants that
+    need none of a task's values."""
+    called, asked = [call.tool for call in combination.golden if call.tool not in SESSION_TOOLS], combination.asked
+    guards = blueprint.tool(asked.tool).guards if asked and combination.forbidden else []
+    left_out = [one.parameter for one in combination.withheld]
+    return (
+        combination.kind,
+        frozenset(name for name in called if blueprint.tool(name).kind == "write"),
+        tuple((fact.type, fact.unit, bool(fact.rivals)) for fact in combination.communicate),
+        tuple(
+            (one.type, one.refers_to)
+            for name in called
+            for one in blueprint.tool(name).parameters
+            if one.name in left_out
+        ),
+        frozenset(guard.enforced_by for guard in guards if guard.rule == combination.forbidden[0]),
+    )
+
+
+def keeping_conduct(passed: Sequence[ValidatedTask], left_out: Collection[str], blueprint: Blueprint) -> set[str]:
+    """The tasks to leave out, as many as `left_out`: of tasks of one conduct, the one with which it was tried is kept
+    before others."""
+    chosen = {*left_out}
+    kept = {
+        conduct_of(one.combination, blueprint): one.combination.id
+        for one in reversed(passed)
+        if one.combination.id not in left_out
+    }
+    for one in passed:
+        other = kept.get(conduct_of(one.combination, blueprint))
+        if one.combination.id in left_out and tried_conduct(one.gates) and other is not None:
+            chosen ^= {one.combination.id, other}
+    return chosen
 
 
 def _settings(task: Task) -> CheckSettings:

@@ -4,14 +4,20 @@ Each cell that differs from the end state needs a write that can change it, and 
 create them. An end state is out of reach if no offered tool can repair a difference.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
-from skillweave.schema.contract import ANY, NEW, Cells, RowChange
+from sqlglot import exp
+
+from skillweave.schema.contract import ANY, NEW, Cells, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.world.compare import ComparisonLookup, normalise
-from synth.contracts.writes import Column, ToolWrites
+from skillweave.world.prepared import PreparedWorld
+from skillweave.world.session import ContractSession
+from skillweave.world.sql import parse
+from synth.contracts.writes import Column, ToolWrites, equal_pairs
 
 MADE, GONE = "+", "-"
 """Stand for the column of a created or removed row."""
@@ -72,6 +78,19 @@ class Distance:
         """The fewest writes, up to `MOST_DISTANCE`; None if no end state is in reach."""
         numbers = [self._least(want) for want in wants]
         return min((number for number in numbers if number is not None), default=None)
+
+    def may_end(self, tool: str, arguments: Mapping[str, Json], session: ContractSession) -> bool:
+        """Whether the call may be the last of a plan: some end has each value that it gives to a row."""
+        return all(self._may_set(one, arguments, session) for one in _settings(session.world)[tool])
+
+    def _may_set(self, setting: "_Setting", arguments: Mapping[str, Json], session: ContractSession) -> bool:
+        table, key, column = setting.table, str(arguments.get(setting.row)), setting.column
+        how, row = self._comparison(table, column), session.world.original(table, key)
+        if how == "free" or row is None or setting.value not in arguments:
+            return True
+        ends = [(end.changed[table, key].after or {} if (table, key) in end.changed else {}) for end in self._ends]
+        cells: list[Json] = [end.get(column, row[column]) for end in ends]
+        return any(is_allowed(cell, arguments[setting.value], how == "normalised", session.minted) for cell in cells)
 
     def leads(self, tool: str, wants: Sequence[RemainingWork], left: int) -> bool:
         """Whether a call of the tool can be one of the `left` writes that are still allowed."""
@@ -202,6 +221,47 @@ def is_same(one: Json, other: Json, normalised: bool = False) -> bool:
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
+def is_allowed(cell: Json, value: Json, normalised: bool, minted: Sequence[str]) -> bool:
+    """Whether a cell of an end state can hold a value, as a call puts it there."""
+    if isinstance(cell, dict):
+        return ANY in cell or (NEW in cell and any(identity in str(value) for identity in minted))
+    return is_same(cell, value.strip(" ") if isinstance(value, str) else value, normalised) or cell == value
+
+
+class _Setting(NamedTuple):
+    """An update that gives a column of one row the value of an argument, whatever else the call does."""
+
+    table: str
+    row: str
+    """The parameter that names the row by its key."""
+    column: str
+    value: str
+    """The parameter whose value it gives."""
+
+
+@lru_cache(maxsize=8)
+def _settings(world: PreparedWorld) -> dict[str, list[_Setting]]:
+    """What the calls of each tool set, by the tool's name."""
+    views = world.blueprint.views
+    joined = {name for view in views for name in (view.entity.table, view.own, view.shared)}
+    keys = {one.table: one.key for one in world.blueprint.tables if one.table not in joined}
+    return {tool.name: [*_set_by(tool, keys)] for tool in world.blueprint.tools}
+
+
+def _set_by(tool: Tool, keys: Mapping[str, str]) -> Iterator[_Setting]:
+    statements = [parse(effect.sql) for effect in tool.effects]
+    targets = [statement.target for statement in statements]
+    for statement in statements:
+        table, where = statement.target or "", statement.tree.args.get("where")
+        if not isinstance(statement.tree, exp.Update) or targets.count(table) > 1 or not where:
+            continue
+        # Of several conditions another one may leave the row as it is.
+        rows = [name for column, name in equal_pairs(where) if column.name == keys.get(table)]
+        for change in statement.tree.expressions if rows and isinstance(where.this, exp.EQ) else ():
+            if isinstance(change, exp.EQ) and isinstance(change.right, exp.Placeholder):
+                yield _Setting(table, rows[0], change.left.name, str(change.right.this))
+
+
 class _End:
     """An end state, grouped by the kind of change."""
 
@@ -222,4 +282,4 @@ def _reach(writes: ToolWrites) -> set[Column]:
 
 
 def _key(change: RowChange) -> str:
-    return repr(sorted(change.key.items(), key=str))
+    return "".join(map(str, change.key.values()))

@@ -9,13 +9,13 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from evaluator.checks.state import check_state
-from skillweave.schema.contract import ANY, NEW, CallResult, RowChange, Tool
+from skillweave.schema.contract import CallResult, RowChange, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.task import Criteria, FactToTell
 from skillweave.world.canonical import canonical, dump
 from skillweave.world.session import ContractSession
 from synth.contracts.writes import Column, ToolWrites, writes_of
-from synth.planner.distance import Distance, RemainingWork, is_same
+from synth.planner.distance import Distance, RemainingWork, is_allowed
 from synth.planner.problem import (
     BudgetExhausted,
     ExpansionBudget,
@@ -123,7 +123,7 @@ class LawfulWrites:
     def _fits(self, column: Column, value: Value, session: ContractSession) -> bool:
         how = self._problem.world.comparison(*column)
         return how == "free" or any(
-            _is_allowed(cell, value, how == "normalised", session.minted) for cell in self._cells(column)
+            is_allowed(cell, value, how == "normalised", session.minted) for cell in self._cells(column)
         )
 
     def _cells(self, column: Column) -> Iterator[Json]:
@@ -131,12 +131,6 @@ class LawfulWrites:
             for change in end:
                 if change.op == "insert" and change.table == column[0]:
                     yield (change.after or {}).get(column[1])
-
-
-def _is_allowed(cell: Json, value: Value, normalised: bool, minted: Sequence[str]) -> bool:
-    if isinstance(cell, dict):
-        return ANY in cell or (NEW in cell and any(identity in str(value) for identity in minted))
-    return is_same(cell, value.strip(" ") if isinstance(value, str) else value, normalised) or cell == value
 
 
 PlanStatus = Literal["proved", "undecided", "not_reached"]
@@ -270,6 +264,9 @@ class Planner:
     def _plans_with(self, node: _Node, tool: str, arguments: dict[str, Json], left: int) -> set[WritePlan]:
         """The plans that begin with this call and have `left` writes after it."""
         self._budget.spend()
+        if not left and not self._problem.patch and not self._distance.may_end(tool, arguments, self._session):
+            self._dead_ends += 1
+            return set()
         mark = self._session.mark()
         try:
             result = self._session.call(tool, arguments)

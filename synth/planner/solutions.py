@@ -79,7 +79,9 @@ def _plan_stages(
         minted[write] = result.minted
         yield PlanStage(shown, result)
         results.append(ShownResult(problem, result))
-        shown = planner.shown_after(plan[:place], results, shown)
+        if place < len(plan) or problem.tell:
+            # Behind the last write only what the user wants to know is looked up.
+            shown = planner.shown_after(plan[:place], results, shown)
     yield PlanStage(shown, None)
     session.forget(mark)
 

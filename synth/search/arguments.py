@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -67,6 +67,16 @@ class ArgumentSearch:
                 yield arguments
         yield from (arguments for arguments in self._calls(guards) if arguments not in preferred)
 
+    def lawful(self, choices: Iterator[Arguments]) -> Iterator[Arguments]:
+        """Those of several choices of the same arguments that no guard forbids which is settled by them."""
+        guards = [DesiredGuard(condition, True) for condition in guard_conditions(self.tool)]
+        bound = self._given()
+        while batch := [*islice(choices, WIDTHS[-1])]:
+            names = tuple(batch[0])
+            settled, _ = _parted(guards if names else [], {*bound, *names})
+            for chosen in self._filter(names, [tuple(one.values()) for one in batch], settled, bound, [1]):
+                yield dict(zip(names, chosen, strict=True))
+
     def breaking(self, rule: str, *, alone: bool = False) -> Iterator[Arguments]:
         """Arguments with which this rule is the first that does not hold.
 
@@ -97,10 +107,7 @@ class ArgumentSearch:
         return tuple(dict.fromkeys(name for row in self.tool.examples for name in row))
 
     def _bound(self, desired: list[DesiredGuard], together: ParameterNames) -> Iterator[Arguments]:
-        person = self.caller if self.person is None else self.person
-        bound: dict[str, Value] = {"now": self.now, "caller": self.caller, "person": person}
-        known = slots(self.tool)
-        bound |= {name: self.fixed[name] for name in known if name in self.fixed}
+        bound, known = self._given(), slots(self.tool)
         settled, pending = _parted(desired, bound)
         if not self._hold(settled, bound):
             return
@@ -120,6 +127,12 @@ class ArgumentSearch:
         order.sort(key=lambda entry: len(entry[1]))
         for complete in self._bind(order, pending, bound, budget):
             yield {name: complete[name] for name in known if complete[name] is not None}
+
+    def _given(self) -> dict[str, Value]:
+        """What is bound before anything is searched for."""
+        person = self.caller if self.person is None else self.person
+        given = {name: self.fixed[name] for name in slots(self.tool) if name in self.fixed}
+        return {"now": self.now, "caller": self.caller, "person": person, **given}
 
     def _joint_values(
         self, names: ParameterNames, desired: list[DesiredGuard], bound: Mapping[str, Value], budget: list[int]

@@ -13,8 +13,8 @@ from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
 from synth.servers.candidates import CandidateOutcome, CandidateRunner
 from synth.servers.cases import CandidateCall, ServerCase
-from synth.servers.mutations import Mutation, Mutator, agree, are_numbers, changed_level, midpoint
-from synth.servers.successes import HillClimb, mixtures
+from synth.servers.mutations import Mutation, Mutator
+from synth.servers.successes import HillClimb, agree, are_numbers, changed_level, midpoint, mixtures
 
 SWEEP = 800
 """Most single mutations to try from one success."""
@@ -22,16 +22,18 @@ PAIRS = 1200
 """Most candidates for one guard that no single mutation breaks first."""
 SECOND_MUTATIONS = 100
 """Most second mutations to try after a first one; the most different ones come first."""
-NEAR_MISSES = 3
+NEAR_MISSES = 2
 """Most calls that break one guard from which to try repairing mutations."""
-BASES = 3
+BASES = 2
 """Most successes from which to try mutations."""
 CLIMBS = 4
 """Climbs to a success until all guards are broken once, for rules whose boundaries another proof has tested."""
 PER_LOCATION = 2
 """Most cases to keep of one cell, argument or table with one outcome."""
-FRUITLESS = 7
+FRUITLESS = 6
 """After so many values of one location that change nothing, the search leaves the location."""
+FRUITLESS_AGAIN = 2
+"""The same from another success, for a column or an argument that the search has left at the first one."""
 
 
 @dataclass
@@ -69,8 +71,10 @@ class BoundarySearch:
         self._result = BoundaryCases()
         self._kept: dict[tuple[str, str], int] = {}
         """Change and kind of outcome -> number of cases."""
-        self._near_misses: dict[str, dict[str, CandidateCall]] = {}
+        self._near_misses: dict[str, dict[str, Mutation]] = {}
         """Rule of a guard -> changed location -> calls that break it one mutation away from a success."""
+        self._left: set[str] = set()
+        """Targets of mutations that the search has left at a success."""
 
     def run(self) -> BoundaryCases:
         """Search until every guard is broken once or the limits are reached."""
@@ -81,6 +85,29 @@ class BoundarySearch:
                 self._search_around(*reached)
             if self._is_complete():
                 break
+        return self._result
+
+    def take(self, calls: Iterable[CandidateCall]) -> BoundaryCases:
+        """Keep calls that are known from elsewhere, and note what they show. Returns all that is known."""
+        for call in calls:
+            outcome = self._runner.outcome(call)
+            if outcome is not None:
+                self._note(call, outcome, "a known call")
+                if outcome.first_broken == len(self._guards):
+                    self._result.success = self._result.success or call
+                    self._keep("a known success", call, outcome)
+        return self._result
+
+    def around(self, calls: Sequence[CandidateCall], rules: Collection[str]) -> BoundaryCases:
+        """Search the boundaries of some rules around calls that meet and break them. Returns all that is known."""
+        guards = [guard for guard in [*self._guards, *self._agent_guards] if guard.rule in rules]
+        for rank, call in enumerate(calls):
+            for guard in guards:
+                self._sweep(call, Mutator(self._runner, self._tool, [guard.holds]), f"around {rank}")
+            outcome = self._runner.outcome(call)
+            if outcome is not None and outcome.first_broken < len(self._guards):
+                # Mutations of what other rules read show which of two broken rules refuses.
+                self._sweep(call, self._mutator, f"around {rank}")
         return self._result
 
     def _is_complete(self) -> bool:
@@ -133,8 +160,11 @@ class BoundarySearch:
             self._try_pairs(bases, mutator, is_broken)
         if guard.rule in self._proved:
             return
-        for rank, broken in enumerate([*self._near_misses.get(guard.rule, {}).values()] or self._breaking(guard)):
-            self._sweep(broken, mutator, f"from {rank}")
+        near_misses = [*self._near_misses.get(guard.rule, {}).values()]
+        for rank, (mutation) in enumerate(near_misses):
+            self._sweep(mutation.candidate, mutator, f"from {rank}", mutation.location)
+        for broken in self._breaking(guard) if not near_misses else ():
+            self._sweep(broken, mutator, "from 0")
 
     def _breaking(self, guard: Guard) -> list[CandidateCall]:
         """A call that breaks the guard, if one was found."""
@@ -142,29 +172,27 @@ class BoundarySearch:
         agents = self._result.breaking_agent.items()
         return calls + [call for place, call in agents if self._agent_guards[place] is guard]
 
-    def _sweep(self, base: CandidateCall, mutator: Mutator, side: str = "") -> list[CandidateCall]:
-        """Try every single mutation of a call.
+    def _sweep(self, base: CandidateCall, mutator: Mutator, side: str = "", changed: str = "") -> list[CandidateCall]:
+        """Try every single mutation of a call, except of the location `changed`.
 
         Returns:
             Calls among them that succeed with other effects than `base`.
         """
-        start = self._runner.outcome(base)
+        is_whole = mutator is self._mutator
+        start = self._runner.outcome(base, is_whole=is_whole)
         if start is None:
             return []
-        is_whole = mutator is self._mutator
-        # The first success and the calls that break a guard show the effect of more rows.
-        mutations = list(mutator.mutations(base, rows=not is_whole or base is self._result.success))
-        if len(mutations) > SWEEP:
-            mutations = self._random.sample(mutations, SWEEP)
         others: dict[tuple[int, ...], CandidateCall] = {}
-        fruitless: dict[str, int] = {}
+        fruitless: dict[str, int] = {changed: FRUITLESS}
+        left: set[str] = set()
         unchanged: dict[str, Json] = {}
         flips: list[tuple[Mutation, CandidateOutcome]] = []
-        for mutation in mutations:
-            location = mutation.location
-            if is_whole and fruitless.get(location, 0) >= FRUITLESS:
+        for mutation in self._mutations(base, mutator):
+            location = mutation.template or mutation.location
+            if fruitless.get(location, 0) >= _patience(mutation, self._left if is_whole else ()):
+                left.add(mutation.target)
                 continue
-            outcome = self._runner.outcome(mutation.candidate)
+            outcome = self._outcome(mutation, start, is_whole=is_whole)
             if outcome is None:
                 continue
             if changed_level(start, outcome, mutation) is None:
@@ -173,16 +201,34 @@ class BoundarySearch:
                 if is_whole:
                     self._keep(f"{mutation.target} changed", mutation.candidate, outcome, most=1)
             else:
-                fruitless[location] = -len(mutations)
+                fruitless[location] = -SWEEP
                 self._remember_near_miss(mutation, start, outcome)
                 flips.append((mutation, outcome))
             if outcome.first_broken == len(self._guards) and outcome.row_counts != start.row_counts:
                 others.setdefault(outcome.row_counts, mutation.candidate)
+        self._left |= left if is_whole else set()
         for mutation, outcome in flips:
             # NULL has no midpoint with a value, but another value that changes nothing may have one.
             old = unchanged.get(mutation.location) if mutation.old is None else mutation.old
             self._keep_flip(base, start, mutation._replace(old=old), outcome, side)
         return list(others.values())
+
+    def _mutations(self, base: CandidateCall, mutator: Mutator) -> list[Mutation]:
+        """The mutations of a sweep, in order."""
+        # The first success and the calls that break a guard show the effect of more rows.
+        rows = mutator is not self._mutator or base is self._result.success
+        found = list(mutator.mutations(base, rows=rows))
+        if len(found) <= SWEEP:
+            return found
+        return [found[place] for place in sorted(self._random.sample(range(len(found)), SWEEP))]
+
+    def _outcome(self, mutation: Mutation, start: CandidateOutcome, *, is_whole: bool) -> CandidateOutcome | None:
+        """The outcome of a mutation. What the call does is not tried again where it reads nothing that has changed."""
+        is_whole = is_whole and start.first_broken == len(self._guards) and self._mutator.changes_effects(mutation)
+        outcome = self._runner.outcome(mutation.candidate, is_whole=is_whole)
+        if outcome is None or is_whole or outcome.first_broken < len(self._guards):
+            return outcome
+        return outcome._replace(row_counts=start.row_counts, numbers=start.numbers)
 
     def _remember_near_miss(self, mutation: Mutation, start: CandidateOutcome, outcome: CandidateOutcome) -> None:
         """Remember calls that break a guard one mutation away from a success: one more mutation repairs them."""
@@ -196,7 +242,7 @@ class BoundarySearch:
         for guard in broken:
             known = self._near_misses.setdefault(guard.rule, {})
             if len(known) < NEAR_MISSES:
-                known.setdefault(mutation.target, mutation.candidate)
+                known.setdefault(mutation.target, mutation)
 
     def _keep_flip(
         self,
@@ -218,7 +264,7 @@ class BoundarySearch:
             self._keep(f"{mutation.target} = {other!r}, which turns it", mutation.candidate, outcome)
             return
         while middle is not None:
-            reached = self._runner.outcome(mutation.with_value(base, middle))
+            reached = self._runner.outcome(mutation.with_value(base, middle), is_whole=level > 1)
             if reached is None:
                 self._keep(f"{mutation.target} = {mutation.new!r}, which turns it", mutation.candidate, outcome)
                 return
@@ -230,7 +276,7 @@ class BoundarySearch:
         for value in (same, other):
             edge = mutation.with_value(base, value)
             self._result.cases.append(edge.as_case(f"{mutation.target} = {value!r}, where it turns", self._world))
-            reached = self._runner.outcome(edge)
+            reached = self._runner.outcome(edge, is_whole=False)
             if reached is not None:
                 self._note(edge, reached, mutation.target)
 
@@ -247,12 +293,12 @@ class BoundarySearch:
                 for rank, mutation in _ranked(mutator.mutations(base))
             ]
             for *_, first in sorted(firsts, key=lambda entry: entry[:3]):
-                start = self._runner.outcome(first.candidate)
+                start = self._runner.outcome(first.candidate, is_whole=False)
                 if start is None or start.first_broken < len(self._guards):
                     continue
                 seconds = sorted(_ranked(mutator.mutations(first.candidate)), key=lambda entry: entry[0])
                 for _, second in seconds[:SECOND_MUTATIONS]:
-                    outcome = self._runner.outcome(second.candidate)
+                    outcome = self._runner.outcome(second.candidate, is_whole=False)
                     if outcome is not None:
                         self._note(second.candidate, outcome, second.target)
                         if is_broken(outcome):
@@ -292,6 +338,13 @@ def _ranked(mutations: Iterable[Mutation]) -> list[tuple[int, Mutation]]:
         last[mutation.target] = last.get(mutation.target, -1) + 1
         ranked.append((last[mutation.target], mutation))
     return ranked
+
+
+def _patience(mutation: Mutation, left: Collection[str]) -> int:
+    """After how many values that change nothing to leave the mutation's location; sooner if its target was `left`."""
+    if mutation.template:
+        return 1
+    return FRUITLESS_AGAIN if mutation.target in left else FRUITLESS
 
 
 def _breaks(place: int, outcome: CandidateOutcome) -> bool:

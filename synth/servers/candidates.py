@@ -7,18 +7,14 @@ tool's own guards and effects, and rolls all of it back. What consecutive candid
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import NamedTuple
-
-from sqlglot import exp
 
 from skillweave.schema.blueprint import DomainRole
 from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.entity import Entity
-from skillweave.schema.record import Json, Row, Value
+from skillweave.schema.record import Row, Value
 from skillweave.world import database
 from skillweave.world.arguments import ArgumentError, BoundValue, bind
-from skillweave.world.sql import parse
 from skillweave.world.world import World
 from synth.servers.cases import CandidateCall, RowEdit
 
@@ -26,6 +22,10 @@ RELATED_PER_TABLE = 3
 """Most related rows of a table, in addition to those that a candidate names."""
 MOST_ROWS = 60
 """Most rows of a result to read."""
+
+
+EditedRows = dict[str, dict[str, Row | None]]
+"""Table -> key -> the row after some edits; None if they delete it."""
 
 
 class CandidateOutcome(NamedTuple):
@@ -54,11 +54,13 @@ class CandidateRunner:
         self._people = world.people.table
         self._queried: dict[str, list[tuple[Value, ...]]] = {}
         self._accounts: dict[str | None, dict[str, str | None]] = {}
+        self._originals: dict[str, dict[str, Row]] = {}
+        self._held: dict[tuple[str, str], dict[str, list[str]]] = {}
         self._base: tuple[RowEdit, ...] | None = None
         """Edits before the savepoint; None if there is no savepoint."""
         self._guards: dict[str, tuple[list[Guard], str, list[Guard], str]] = {}
-        self._bound: tuple[CandidateCall | None, dict[str, BoundValue]] = (None, {})
-        """The last candidate whose arguments were bound, and these."""
+        self._last: tuple[CandidateCall | None, dict[str, BoundValue] | None] = (None, None)
+        """The last candidate that changes no people, and what its SQL binds."""
         self._statements: dict[tuple[str, str | None], str] = {}
 
     def close(self) -> None:
@@ -88,28 +90,45 @@ class CandidateRunner:
             }
         return self._accounts[caller]
 
-    def outcome(self, candidate: CandidateCall) -> CandidateOutcome | None:
+    def outcome(self, candidate: CandidateCall, *, is_whole: bool = True) -> CandidateOutcome | None:
         """Run a candidate.
+
+        Args:
+            candidate: The candidate.
+            is_whole: Whether an accepted call is carried out; if not, its rows and numbers stay empty.
 
         Returns:
             The outcome; None if its rows or arguments are not possible.
         """
         self.runs += 1
         try:
-            bindings = self._bindings(candidate)
             with self._edited(candidate):
-                session = self._session_bindings(candidate)
-                return None if session is None else self._outcome(candidate, {**bindings, **session})
+                bindings = self._bindings(candidate)
+                return None if bindings is None else self._outcome(candidate.tool, bindings, is_whole=is_whole)
         except (sqlite3.Error, ArgumentError):
             return None
 
-    def _bindings(self, candidate: CandidateCall) -> dict[str, BoundValue]:
-        """The candidate's arguments as SQL binds them. Mutations of cells and rows share those of their origin."""
-        last, bound = self._bound
-        if last is None or last.arguments is not candidate.arguments or last.tool is not candidate.tool:
-            bound = bind(candidate.tool, candidate.given())
-            self._bound = candidate, bound
+    def _bindings(self, candidate: CandidateCall) -> dict[str, BoundValue] | None:
+        """What the candidate's SQL binds; None if the tool's domain does not know the caller.
+
+        Mutations of cells and rows share the bindings of their origin, unless they change people.
+        """
+        if [edit for edit in candidate.edits if edit.table == self._people]:
+            role = self.world.role(candidate.tool.name)
+            return self._bound(candidate, self._account(self._connection, role, candidate.caller))
+        last, bound = self._last
+        shared = last is not None and last.arguments is candidate.arguments and last.tool is candidate.tool
+        if last is None or not shared or last.caller != candidate.caller:
+            account = self.accounts_of(candidate.caller)[self.world.role(candidate.tool.name).own.name]
+            bound = self._bound(candidate, account)
+            self._last = candidate, bound
         return bound
+
+    def _bound(self, candidate: CandidateCall, account: str | None) -> dict[str, BoundValue] | None:
+        if account is None and candidate.tool.kind != "auth" and candidate.caller is not None:
+            return None
+        session = {"caller": account, "person": candidate.caller, "now": self.world.now}
+        return {**bind(candidate.tool, candidate.given()), **session}
 
     def related_rows(self, candidate: CandidateCall, tables: Mapping[str, Entity]) -> dict[str, list[Row]]:
         """The rows related to a candidate: those that it names, that they refer to, and that refer to them.
@@ -119,14 +138,20 @@ class CandidateRunner:
             tables: The tables to look in, by name.
 
         Returns:
-            Table name -> rows; no rows at all if the candidate's edits are not possible.
+            Table name -> rows.
         """
+        keys = [candidate.caller, *self.accounts_of(candidate.caller).values()]
+        named = {str(value) for value in [*keys, *(value for _, value in candidate.arguments)] if value is not None}
+        edited = self._edited_rows(candidate.edits)
         rows_of: dict[str, dict[str, Row]] = {table: {} for table in tables}
-        try:
-            with self._edited(candidate):
-                self._collect_related(candidate, tables, rows_of)
-        except sqlite3.Error:
-            return {table: [] for table in tables}
+        reached = self._add_referenced(tables, rows_of, named | self._returned_texts(candidate), edited)
+        for table, entity in tables.items():
+            columns = [a.name for a in entity.attributes[1:] if a.references or a.name in dict(candidate.arguments)]
+            for key, row in self._referring_rows(table, columns, reached, edited):
+                if len(rows_of[table]) < RELATED_PER_TABLE:
+                    rows_of[table].setdefault(key, row)
+        added = {edit.key for edit in candidate.edits if edit.row is not None}
+        self._add_referenced(tables, rows_of, reached | added, edited)
         return {table: list(rows.values()) for table, rows in rows_of.items()}
 
     @contextmanager
@@ -180,17 +205,6 @@ class CandidateRunner:
             self._statements[known] = form.format(edit.table, key, column=edit.column)
         return self._statements[known]
 
-    def _session_bindings(self, candidate: CandidateCall) -> dict[str, Value] | None:
-        """The bindings of the session; None if the tool's domain does not know the caller."""
-        role = self.world.role(candidate.tool.name)
-        if [edit for edit in candidate.edits if edit.table == self._people]:
-            caller = self._account(self._connection, role, candidate.caller)
-        else:
-            caller = self.accounts_of(candidate.caller)[role.own.name]
-        if caller is None and candidate.tool.kind != "auth" and candidate.caller is not None:
-            return None
-        return {"caller": caller, "person": candidate.caller, "now": self.world.now}
-
     def _account(self, connection: sqlite3.Connection, role: DomainRole, caller: str | None) -> str | None:
         """The caller's key in a domain. In the world of a single domain it is the caller."""
         people = self.world.people
@@ -200,23 +214,27 @@ class CandidateRunner:
         row = connection.execute(query, (caller,)).fetchone()
         return None if row is None else row[0]
 
-    def _outcome(self, candidate: CandidateCall, bindings: Mapping[str, Value]) -> CandidateOutcome:
-        guards, guard_query, agent_guards, agent_query = self._guard_queries(candidate.tool)
-        first_broken: int = self._connection.execute(guard_query, bindings).fetchone()[0] if guards else 0
+    def _outcome(self, tool: Tool, bindings: Mapping[str, BoundValue], *, is_whole: bool) -> CandidateOutcome:
+        guards, guard_query, agent_guards, agent_query = self._guard_queries(tool)
+        connection = self._connection
+        first_broken: int = connection.execute(guard_query, bindings).fetchone()[0] if guards else 0
         if first_broken < len(guards):
             return CandidateOutcome(first_broken, (), (), ())
-        agent_verdicts = self._connection.execute(agent_query, bindings).fetchone() if agent_guards else ()
-        compiled = self.world.compiled(candidate.tool.name)
+        verdicts = connection.execute(agent_query, bindings).fetchone() if agent_guards else ()
+        agent_verdicts = tuple(map(bool, verdicts))
+        if not is_whole:
+            return CandidateOutcome(first_broken, agent_verdicts, (), ())
+        compiled = self.world.compiled(tool.name)
         bound = {**bindings, **{name: f"ZZZ-{rank}" for rank, name in enumerate(compiled.new)}}
         row_counts = []
         for effect in compiled.effects:
-            before = self._connection.total_changes
-            self._connection.execute(effect, bound)
-            row_counts.append(self._connection.total_changes - before)
-        rows = self._connection.execute(compiled.select, bound).fetchmany(MOST_ROWS)
+            before = connection.total_changes
+            connection.execute(effect, bound)
+            row_counts.append(connection.total_changes - before)
+        rows = connection.execute(compiled.select, bound).fetchmany(MOST_ROWS)
         row_counts.append(len(rows))
         numbers = tuple([cell for row in rows for cell in row if isinstance(cell, (int, float))])
-        return CandidateOutcome(first_broken, tuple(map(bool, agent_verdicts)), tuple(row_counts), numbers)
+        return CandidateOutcome(first_broken, agent_verdicts, tuple(row_counts), numbers)
 
     def _guard_queries(self, tool: Tool) -> tuple[list[Guard], str, list[Guard], str]:
         """The tool's guards with the query for the first broken one, and the agent's with that for all verdicts."""
@@ -226,67 +244,83 @@ class CandidateRunner:
             self._guards[tool.name] = (own, _first_broken_query(own), agent, _verdict_query(agent))
         return self._guards[tool.name]
 
-    def _collect_related(
-        self, candidate: CandidateCall, tables: Mapping[str, Entity], rows_of: dict[str, dict[str, Row]]
-    ) -> None:
-        keys = [candidate.caller, *self.accounts_of(candidate.caller).values()]
-        named = {str(value) for value in [*keys, *(value for _, value in candidate.arguments)] if value is not None}
-        named |= self._returned_texts(candidate)
-        reached = self._add_referenced(tables, rows_of, named)
-        for table, entity in tables.items():
-            for row in self._referring_rows(entity, named | reached, dict(candidate.arguments)):
-                if len(rows_of[table]) < RELATED_PER_TABLE:
-                    rows_of[table].setdefault(str(row[entity.key]), row)
-        added = {edit.key for edit in candidate.edits if edit.row is not None}
-        self._add_referenced(tables, rows_of, reached | added)
+    def _rows(self, table: str) -> dict[str, Row]:
+        """The rows of a table of the original database, by their keys, in order."""
+        if table not in self._originals:
+            entity = self.world.entity(table)
+            names = [attribute.name for attribute in entity.attributes]
+            found = self._original.execute(f"SELECT {', '.join(names)} FROM {table} ORDER BY {entity.key}")
+            rows = [dict(zip(names, cells, strict=True)) for cells in found]
+            self._originals[table] = {str(row[entity.key]): row for row in rows}
+        return self._originals[table]
+
+    def _holders(self, table: str, column: str) -> dict[str, list[str]]:
+        """Value of a column in the original database, as a text -> the keys of the rows that hold it."""
+        if (table, column) not in self._held:
+            held = self._held[table, column] = {}
+            for key, row in self._rows(table).items():
+                held.setdefault(str(row[column]), []).append(key)
+        return self._held[table, column]
+
+    def _edited_rows(self, edits: Sequence[RowEdit]) -> EditedRows:
+        """The rows that edits change, as they are then."""
+        edited: EditedRows = {}
+        for edit in edits:
+            rows = edited.setdefault(edit.table, {})
+            if edit.row is not None:
+                rows[edit.key] = dict(edit.row)
+            elif edit.column is None:
+                rows[edit.key] = None
+            elif before := rows.get(edit.key) or self._rows(edit.table).get(edit.key):
+                rows[edit.key] = {**before, edit.column: edit.value}
+        return edited
 
     def _add_referenced(
-        self, tables: Mapping[str, Entity], rows_of: dict[str, dict[str, Row]], keys: set[str]
+        self, tables: Mapping[str, Entity], rows_of: dict[str, dict[str, Row]], keys: set[str], edited: EditedRows
     ) -> set[str]:
         """Add the rows of these keys, and the rows that they refer to. Returns all keys reached."""
-        reached = set(keys)
+        reached, new = set(keys), set(keys)
         for _ in range(3):
-            before = len(reached)
-            for table, entity in tables.items():
-                where = f"{entity.key} IN ({_placeholders(reached)})"
-                for row in self._select(entity, where, sorted(reached), 2 * RELATED_PER_TABLE):
-                    rows_of[table].setdefault(str(row[entity.key]), row)
+            for table in tables:
+                changed, own = edited.get(table, {}), self._rows(table)
+                found = [(key, row) for key in sorted(new) if (row := changed.get(key, own.get(key))) is not None]
+                for key, row in found[: 2 * RELATED_PER_TABLE]:
+                    rows_of[table].setdefault(key, row)
+            new = set()
             for table, entity in tables.items():
                 references = [attribute.name for attribute in entity.attributes if attribute.references]
-                rows = rows_of[table].values()
-                reached |= {str(row[name]) for row in rows for name in references if row[name] is not None}
-            if len(reached) == before:
-                break
+                cells = [row[name] for row in rows_of[table].values() for name in references]
+                new |= {str(cell) for cell in cells if cell is not None} - reached
+            reached |= new
         return reached
 
-    def _referring_rows(self, entity: Entity, keys: set[str], arguments: Mapping[str, Json]) -> list[Row]:
-        """Rows that refer to these keys, or hold one of them in a column named like an argument; best match first."""
-        columns = [a.name for a in entity.attributes[1:] if a.references or a.name in arguments]
-        if not columns:
-            return []
-        terms = [f"coalesce({column} IN ({_placeholders(keys)}), 0)" for column in columns]
-        where = f"{' OR '.join(terms)} ORDER BY {' + '.join(terms)} DESC, {entity.key}"
-        return self._select(entity, where, sorted(keys) * (2 * len(terms)), RELATED_PER_TABLE)
-
-    def _select(self, entity: Entity, where: str, values: Sequence[str], most: int) -> list[Row]:
-        names = [attribute.name for attribute in entity.attributes]
-        sql = f"SELECT {', '.join(names)} FROM {entity.table} WHERE {where} LIMIT {most}"
-        return [dict(zip(names, row, strict=True)) for row in self._connection.execute(sql, values)]
+    def _referring_rows(
+        self, table: str, columns: Sequence[str], keys: set[str], edited: EditedRows
+    ) -> list[tuple[str, Row]]:
+        """Rows of a table in which one of these columns holds one of these keys; best match first."""
+        changed = edited.get(table, {})
+        matches: dict[str, int] = {}
+        for column in columns:
+            holders = self._holders(table, column)
+            for key in [holder for value in keys & holders.keys() for holder in holders[value]]:
+                matches[key] = matches.get(key, 0) + 1
+        for key, row in changed.items():
+            matches[key] = sum(str(row[column]) in keys for column in columns) if row else 0
+        best = sorted([key for key in matches if matches[key]], key=lambda key: (-matches[key], key))
+        own = self._rows(table)
+        return [(key, changed.get(key) or own[key]) for key in best[:RELATED_PER_TABLE]]
 
     def _returned_texts(self, candidate: CandidateCall) -> set[str]:
         """Texts in the first and last rows that a read returns."""
         if candidate.tool.kind != "read":
             return set()
         try:
-            bindings = {**self._bindings(candidate), **(self._session_bindings(candidate) or {})}
-            rows = self._connection.execute(candidate.tool.returns.select, bindings).fetchmany(MOST_ROWS)
+            with self._edited(candidate):
+                bindings = self._bindings(candidate) or {}
+                rows = self._connection.execute(candidate.tool.returns.select, bindings).fetchmany(MOST_ROWS)
         except (sqlite3.Error, ArgumentError):
             return set()
         return {cell for row in [*rows[:1], *rows[-1:]] for cell in row if isinstance(cell, str)}
-
-
-def _placeholders(values: set[str]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def _first_broken_query(guards: list[Guard]) -> str:
@@ -297,29 +331,3 @@ def _first_broken_query(guards: list[Guard]) -> str:
 
 def _verdict_query(guards: list[Guard]) -> str:
     return "SELECT " + ", ".join(f"(\n{guard.holds}\n) IS TRUE" for guard in guards)
-
-
-class StatementNames(NamedTuple):
-    """The names in a statement."""
-
-    tables: frozenset[str]
-    """In lower case."""
-    columns: frozenset[str]
-    compared: tuple[tuple[str, str], ...]
-    """Parameters, each with a column that it is equal to, in order of appearance."""
-
-
-@lru_cache(maxsize=4096)
-def names_in(text: str) -> StatementNames:
-    """The names in a statement or expression of a contract."""
-    tables, columns, compared = set(), set(), []
-    for node in parse(text).tree.walk():
-        if isinstance(node, exp.Table):
-            tables.add(node.name.lower())
-        elif isinstance(node, exp.Column):
-            columns.add(node.name)
-        elif isinstance(node, exp.EQ):
-            for given, column in ((node.this, node.expression), (node.expression, node.this)):
-                if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
-                    compared.append((str(given.this), column.name))
-    return StatementNames(frozenset(tables), frozenset(columns), tuple(compared))

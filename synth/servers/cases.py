@@ -6,7 +6,7 @@ A case is plain data. The contract's session and the generated server get the sa
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from skillweave.base.errors import WorldError
 from skillweave.schema.contract import Call, CallResult, RowChange, Tool
@@ -109,6 +109,18 @@ def _row_changes(edits: Sequence[RowEdit], world: World) -> Iterator[RowChange]:
             yield RowChange(table=table, op="delete", key=key_cell)
         else:
             yield RowChange(table=table, op="update", key=key_cell, after=cells)
+
+
+def row_edits(changes: Sequence[RowChange]) -> tuple[RowEdit, ...]:
+    """Row changes as edits before a call."""
+    edits: list[RowEdit] = []
+    for change in changes:
+        key, cells = str(next(iter(change.key.values()))), cast(dict[str, Value], change.after or {})
+        if change.op == "update":
+            edits += [RowEdit(change.table, key, name, cell) for name, cell in cells.items()]
+        else:
+            edits.append(RowEdit(change.table, key, row=tuple(cells.items()) if change.op == "insert" else None))
+    return tuple(edits)
 
 
 @dataclass(frozen=True)

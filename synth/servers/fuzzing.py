@@ -14,7 +14,7 @@ from skillweave.schema.contract import DECLINE, TRANSFER, Call, Parameter, Tool
 from skillweave.schema.fusion import BridgeProof
 from skillweave.schema.record import Json
 from skillweave.world.world import World
-from synth.servers.cases import ServerCase
+from synth.servers.cases import CandidateCall, ServerCase, row_edits
 
 ODD_VALUES: tuple[Json, ...] = (
     None,
@@ -249,6 +249,21 @@ def bridge_cases(proofs: Sequence[BridgeProof]) -> list[ServerCase]:
         for proof in proofs
         for word, record in (("met", proof.met), ("broken", proof.broken))
     ]
+
+
+def bridge_calls(world: World, proofs: Sequence[BridgeProof]) -> dict[str, list[CandidateCall]]:
+    """Tool -> the calls that meet and break its bridge rules in their proofs; earlier calls have become row changes."""
+    found: dict[str, list[CandidateCall]] = {}
+    for case in bridge_cases(proofs):
+        *before, last = case.calls
+        with world.session(caller=case.caller) as session:
+            for call in before:
+                session.call(call.tool, call.arguments)
+            edits = row_edits(session.diff())
+        tool = world.blueprint.tool(last.tool)
+        arguments = tuple((parameter.name, last.arguments.get(parameter.name)) for parameter in tool.parameters)
+        found.setdefault(tool.name, []).append(CandidateCall(tool, case.caller, arguments, edits))
+    return found
 
 
 def _proof_case(about: str, record: Mapping[str, Json]) -> ServerCase:

@@ -8,16 +8,18 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
+from sqlglot import exp
+
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.record import Json, Row, Value
 from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.servers.candidates import CandidateOutcome, CandidateRunner, names_in
+from synth.servers.candidates import CandidateRunner
 from synth.servers.cases import CandidateCall, RowEdit
 
-HOURS = (0, 25, 24 * 33, 24 * 400, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 24 * 1100)
-NUMBERS = (0, 11, 1001, 5_000_011, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
+HOURS = (24 * 400, 24 * 33, 0, 25, 1, 5, 13, 50, 80, 24 * 8, 24 * 16, 24 * 100, 24 * 1100)
+NUMBERS = (5_000_011, 0, 1001, 11, 1, 2, 3, 5, 40, 120, 10_003, 100_007)
 """The most distant first: the search soon leaves an argument or cell where they change nothing."""
 MOST_ADDED = 5
 MOST_TIMES = 3
@@ -35,6 +37,8 @@ class Mutation(NamedTuple):
     """The candidate after the change."""
     old: Json = None
     new: Json = None
+    template: str = ""
+    """What the added rows are copies of; empty if no row is added."""
 
     @property
     def location(self) -> str:
@@ -65,12 +69,15 @@ class Mutator:
         self.runner = runner
         self.tool = tool
         world = self._world = runner.world
-        every = [*(g.holds for g in tool.guards), *(e.sql for e in tool.effects), tool.returns.select]
+        effects = [*(effect.sql for effect in tool.effects), tool.returns.select]
+        every = [*(guard.holds for guard in tool.guards), *effects]
         is_whole = not texts
         texts = texts or every
         self.tables, self._columns = read_by(world, texts)
         self._related_tables = self.tables if is_whole else read_by(world, every)[0]
-        bound = {name for text in texts for name in parse(text).bindings}
+        bound = _bound(texts)
+        self._of_effects = {*_bound(effects), *read_by(world, effects)[0]}
+        self._columns_of_effects = {*read_by(world, effects)[1], world.role(tool.name).account}
         self._keyed = _keyed(world, texts)
         self._parameters = [p for p in tool.parameters if is_whole or p.name in bound]
         self._now = datetime.strptime(world.now, MOMENT)
@@ -89,6 +96,14 @@ class Mutator:
                 yield from self._cells(candidate, entity, row, related)
         for entity in self.tables.values() if rows else ():
             yield from self._rows(candidate, entity, related)
+
+    def changes_effects(self, mutation: Mutation) -> bool:
+        """Whether the effects and the result of an accepted call read what a mutation changes."""
+        edits = mutation.candidate.edits
+        if not edits or mutation.target in dict(mutation.candidate.arguments):
+            return mutation.target in self._of_effects
+        edit = edits[-1]
+        return edit.table in self._of_effects and (edit.column is None or edit.column in self._columns_of_effects)
 
     def _cells(
         self, candidate: CandidateCall, entity: Entity, row: Row, related: Mapping[str, list[Row]]
@@ -110,16 +125,19 @@ class Mutator:
         if entity.name in self._persons:
             return
         seen: set[tuple[Value, ...]] = set()
-        for template in self._templates(entity, related):
+        for number, template in enumerate(self._templates(entity, related)):
             for is_tied in (False, True):
                 row = self._copy(entity, template, related, candidate, is_tied)
                 if (cells := tuple(row.values())) in seen:
                     continue
                 seen.add(cells)
-                mutated = candidate
-                for rank in range(len(candidate.edits) + 1, len(candidate.edits) + 1 + MOST_ADDED):
-                    mutated = mutated.with_edit(_numbered(entity, row, rank))
-                    yield Mutation(f"{rank - len(candidate.edits)} more of {entity.table}", mutated)
+                more, first = [candidate], len(candidate.edits) + 1
+                for rank in range(first, first + MOST_ADDED):
+                    more.append(more[-1].with_edit(_numbered(entity, row, rank)))
+                # The most come first: where they change nothing, fewer do not.
+                for added in (MOST_ADDED, *range(1, MOST_ADDED)):
+                    copied = f"{entity.table} {number} {is_tied}"
+                    yield Mutation(f"{added} more of {entity.table}", more[added], template=copied)
 
     def _templates(self, entity: Entity, related: Mapping[str, list[Row]]) -> list[Row]:
         """Rows to copy: a related one, one of each status, each also with its times set to now."""
@@ -221,10 +239,12 @@ class Mutator:
             values += [row[target.name] for row in related.get(other.table, [])]
             values += [row[other.key] for row in self._first_keys(other)][:2]
         else:
+            typed = self._typed(attribute.type, old)
+            values += typed[:2]
             if attribute.type in ("date", "datetime"):
                 # Overlaps begin or end where two rows have the same time.
                 values += [row[attribute.name] for row in related[entity.table]][:MOST_TIMES]
-            values += self._typed(attribute.type, old)
+            values += typed[2:]
             values += [value for _, value in candidate.arguments if isinstance(value, str) and attribute.type in TEXT]
         return [value for value in _distinct(values) if value != old and not isinstance(value, list | dict)]
 
@@ -234,7 +254,7 @@ class Mutator:
             return [0, 1]
         if kind in ("integer", "number"):
             base = old if isinstance(old, int | float) and not isinstance(old, bool) else 0
-            numbers = [base - 1, base + 1, base * 2 + 1, -base, *NUMBERS, -7]
+            numbers = [*NUMBERS[:2], base * 2 + 1, base - 1, base + 1, -base, *NUMBERS[2:], -7]
             return [float(value) if kind == "number" else int(value) for value in numbers]
         if kind in ("date", "datetime"):
             return [*_moments(self._now, DAY if kind == "date" else MOMENT)]
@@ -256,6 +276,32 @@ def _moments(now: datetime, form: str) -> tuple[str, ...]:
     return tuple((now + timedelta(hours=sign * hours)).strftime(form) for hours in HOURS for sign in (1, -1))
 
 
+class StatementNames(NamedTuple):
+    """The names in a statement."""
+
+    tables: frozenset[str]
+    """In lower case."""
+    columns: frozenset[str]
+    compared: tuple[tuple[str, str], ...]
+    """Parameters, each with a column that it is equal to, in order of appearance."""
+
+
+@lru_cache(maxsize=4096)
+def names_in(text: str) -> StatementNames:
+    """The names in a statement or expression of a contract."""
+    tables, columns, compared = set(), set(), []
+    for node in parse(text).tree.walk():
+        if isinstance(node, exp.Table):
+            tables.add(node.name.lower())
+        elif isinstance(node, exp.Column):
+            columns.add(node.name)
+        elif isinstance(node, exp.EQ):
+            for given, column in ((node.this, node.expression), (node.expression, node.this)):
+                if isinstance(given, exp.Placeholder) and isinstance(column, exp.Column):
+                    compared.append((str(given.this), column.name))
+    return StatementNames(frozenset(tables), frozenset(columns), tuple(compared))
+
+
 def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[str]]:
     """The tables that statements read, by name, and the names of the columns."""
     named = {table for text in texts for table in names_in(text).tables}
@@ -264,6 +310,11 @@ def read_by(world: World, texts: Sequence[str]) -> tuple[dict[str, Entity], set[
         if view.entity.table.lower() in named:
             named |= {view.own.lower(), view.shared.lower()}
     return {entity.table: entity for entity in world.blueprint.tables if entity.table.lower() in named}, columns
+
+
+def _bound(texts: Sequence[str]) -> set[str]:
+    """The names that statements bind."""
+    return {name for text in texts for name in parse(text).bindings}
 
 
 def _keyed(world: World, texts: Sequence[str]) -> dict[str, list[Entity]]:
@@ -275,62 +326,8 @@ def _keyed(world: World, texts: Sequence[str]) -> dict[str, list[Entity]]:
     return tables_of
 
 
-def midpoint(old: Json, new: Json) -> Json:
-    """A value half way between two numbers or times; None if there is none between them."""
-    if isinstance(old, bool) or isinstance(new, bool):
-        return None
-    if isinstance(old, int) and isinstance(new, int):
-        middle = (old + new) // 2
-        return None if middle in (old, new) else middle
-    if isinstance(old, float) and isinstance(new, float):
-        half = round((old + new) / 2, 2)
-        return None if half in (old, new) else half
-    if isinstance(old, str) and isinstance(new, str):
-        return _moment_between(old, new)
-    return None
-
-
-def _moment_between(old: str, new: str) -> str | None:
-    form = DAY if len(old) == 10 else MOMENT
-    if {len(old), len(new)} not in ({10}, {19}):
-        return None
-    try:
-        start, end = datetime.fromisoformat(old), datetime.fromisoformat(new)
-    except ValueError:
-        return None
-    unit = timedelta(days=1) if form == DAY else timedelta(seconds=1)
-    steps = (end - start) // unit
-    middle = start + (steps // 2 if steps > 0 else -(-steps // 2)) * unit
-    return None if middle in (start, end) else middle.strftime(form)
-
-
 def _distinct(values: list[Json]) -> list[Json]:
     seen: dict[str, Json] = {}
     for value in values:
         seen.setdefault(repr(value), value)
     return list(seen.values())
-
-
-def are_numbers(old: Json, new: Json) -> bool:
-    """Whether both values are numbers, so that no value between them means that they are adjacent."""
-    is_plain = not isinstance(old, bool) and not isinstance(new, bool)
-    return is_plain and isinstance(old, int | float) and isinstance(new, int | float)
-
-
-def changed_level(start: CandidateOutcome, outcome: CandidateOutcome, mutation: Mutation) -> int | None:
-    """How far a mutation changes the outcome, by the first part that differs.
-
-    Returns:
-        0: another guard of the tool is broken. 1: a verdict on a rule of the agent. 2: the rows changed or returned.
-        3, for times only: numbers in the result, because fees change in steps of time. None: nothing.
-    """
-    if start[:3] != outcome[:3]:
-        return next(level for level in range(3) if start[level] != outcome[level])
-    if start.numbers == outcome.numbers or not isinstance(mutation.new, str):
-        return None
-    return None if midpoint(mutation.old, mutation.new) is None else 3
-
-
-def agree(start: CandidateOutcome, outcome: CandidateOutcome, level: int) -> bool:
-    """Whether two outcomes are equal in all parts up to a level of `changed_level`."""
-    return start[: level + 1] == outcome[: level + 1]

@@ -1,10 +1,12 @@
 """Successful calls of a tool: a hill climb from random calls to the first one, and random mixtures of mutations.
 
 The climb first mutates the values that only the broken guard reads. If several mutations get past a guard, it takes the
-one after which the first broken guard comes latest.
+one after which the first broken guard comes latest. Around a success counts how far a mutation changes the outcome, and
+which value lies half way between two others.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
 from itertools import islice
 from random import Random
 
@@ -12,7 +14,7 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Row
 from synth.servers.candidates import CandidateOutcome, CandidateRunner
 from synth.servers.cases import CandidateCall
-from synth.servers.mutations import Mutation, Mutator
+from synth.servers.mutations import DAY, MOMENT, Mutation, Mutator
 
 RANDOM_CALLS = 200
 """Random calls among which the climb chooses where to start."""
@@ -60,20 +62,22 @@ class HillClimb:
             The call and its outcome; None if no climb reaches one within CLIMB_LIMIT.
         """
         for start in self._starts():
-            best, outcome = self._climb(*start)
-            if outcome.first_broken == len(self._guards):
+            best, _ = self._climb(*start)
+            outcome = self._runner.outcome(best)
+            if outcome is not None and outcome.first_broken == len(self._guards):
                 return best, outcome
         return None
 
     def _starts(self) -> list[tuple[CandidateCall, CandidateOutcome]]:
         """The random calls whose first broken guard comes latest; among equals those with most arguments."""
-        outcomes: dict[str, tuple[CandidateCall, CandidateOutcome]] = {}
-        for candidate in [self._random_call() for _ in range(RANDOM_CALLS)]:
-            outcome = self._runner.outcome(candidate)
+        calls = [self._random_call() for _ in range(RANDOM_CALLS)]
+        outcomes: list[tuple[CandidateCall, CandidateOutcome]] = []
+        for candidate in {repr((call.caller, call.arguments)): call for call in calls}.values():
+            outcome = self._runner.outcome(candidate, is_whole=False)
             if outcome is not None:
                 self._on_outcome(candidate, outcome, "as it is")
-                outcomes.setdefault(repr((candidate.caller, candidate.arguments)), (candidate, outcome))
-        ranked = sorted(outcomes.values(), key=lambda pair: (-pair[1].first_broken, -len(pair[0].given())))
+                outcomes.append((candidate, outcome))
+        ranked = sorted(outcomes, key=lambda pair: (-pair[1].first_broken, -len(pair[0].given())))
         return ranked[:CLIMB_STARTS]
 
     def _random_call(self) -> CandidateCall:
@@ -148,7 +152,7 @@ class HillClimb:
         """The candidate whose first broken guard comes latest, if that is later than in `outcome`."""
         best: tuple[CandidateCall, CandidateOutcome] | None = None
         for mutation in mutations:
-            reached = self._runner.outcome(mutation.candidate)
+            reached = self._runner.outcome(mutation.candidate, is_whole=False)
             if reached is not None:
                 self._on_outcome(mutation.candidate, reached, mutation.target)
             if reached is not None and reached.first_broken > (best[1] if best else outcome).first_broken:
@@ -205,3 +209,57 @@ def _applied(candidate: CandidateCall, mutation: Mutation) -> CandidateCall:
     if mutation.target in dict(candidate.arguments):
         return candidate.with_argument(mutation.target, mutation.new)
     return candidate.with_edit(mutation.candidate.edits[-1])
+
+
+def midpoint(old: Json, new: Json) -> Json:
+    """A value half way between two numbers or times; None if there is none between them."""
+    if isinstance(old, bool) or isinstance(new, bool):
+        return None
+    if isinstance(old, int) and isinstance(new, int):
+        middle = (old + new) // 2
+        return None if middle in (old, new) else middle
+    if isinstance(old, float) and isinstance(new, float):
+        half = round((old + new) / 2, 2)
+        return None if half in (old, new) else half
+    if isinstance(old, str) and isinstance(new, str):
+        return _moment_between(old, new)
+    return None
+
+
+def _moment_between(old: str, new: str) -> str | None:
+    form = DAY if len(old) == 10 else MOMENT
+    if {len(old), len(new)} not in ({10}, {19}):
+        return None
+    try:
+        start, end = datetime.fromisoformat(old), datetime.fromisoformat(new)
+    except ValueError:
+        return None
+    unit = timedelta(days=1) if form == DAY else timedelta(seconds=1)
+    steps = (end - start) // unit
+    middle = start + (steps // 2 if steps > 0 else -(-steps // 2)) * unit
+    return None if middle in (start, end) else middle.strftime(form)
+
+
+def are_numbers(old: Json, new: Json) -> bool:
+    """Whether both values are numbers, so that no value between them means that they are adjacent."""
+    is_plain = not isinstance(old, bool) and not isinstance(new, bool)
+    return is_plain and isinstance(old, int | float) and isinstance(new, int | float)
+
+
+def changed_level(start: CandidateOutcome, outcome: CandidateOutcome, mutation: Mutation) -> int | None:
+    """How far a mutation changes the outcome, by the first part that differs.
+
+    Returns:
+        0: another guard of the tool is broken. 1: a verdict on a rule of the agent. 2: the rows changed or returned.
+        3, for times only: numbers in the result, because fees change in steps of time. None: nothing.
+    """
+    if start[:3] != outcome[:3]:
+        return next(level for level in range(3) if start[level] != outcome[level])
+    if start.numbers == outcome.numbers or not isinstance(mutation.new, str):
+        return None
+    return None if midpoint(mutation.old, mutation.new) is None else 3
+
+
+def agree(start: CandidateOutcome, outcome: CandidateOutcome, level: int) -> bool:
+    """Whether two outcomes are equal in all parts up to a level of `changed_level`."""
+    return start[: level + 1] == outcome[: level + 1]

@@ -1,28 +1,32 @@
-"""The two test suites of a server: the tests that its author writes, and the differential suite.
+"""The differential suite of a server: all cases, the contract's answers, and the guards that no case covers.
 
-The author writes tests from examples, and pytest runs them in the sandbox, in their final folders. The differential
-suite holds all cases, the contract's answers, and the guards that no case covers. It is prepared once for a world and
-runs against every version of the server. All functions take and return plain values, because they run in another
+It is prepared once for a world and runs against every version of the server. Of a tool that a fused world's server has
+carried over from a domain's proven server, the cases of each guard are not searched again: the calls on which that
+proof stands are made in the fused world. All functions take and return plain values, because they run in another
 process.
 """
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from skillweave.sandbox.folder import SandboxLimits
-from skillweave.sandbox.run import run
-from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.contract import RowChange, Tool, ToolError
+from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedMember, FusedTool
+from skillweave.schema.contract import KeyCall, RowChange, Tool, ToolError
 from skillweave.schema.fusion import BridgeProof
 from skillweave.schema.record import Json, Record
 from skillweave.world.world import World
 from synth.servers.boundaries import BoundaryCases, BoundarySearch
 from synth.servers.candidates import CandidateRunner
-from synth.servers.cases import Observed, ServerCase
+from synth.servers.cases import CandidateCall, Observed, ServerCase, row_edits
 from synth.servers.differential import ExpectedAnswers, ServerDifference, differences, run_contract
-from synth.servers.fuzzing import PER_PARAMETER, bridge_cases, fused_cases, odd_cases, random_sessions
-from synth.servers.runtime import runtime_files
+from synth.servers.fuzzing import (
+    PER_PARAMETER,
+    bridge_calls,
+    bridge_cases,
+    fused_cases,
+    odd_cases,
+    random_sessions,
+)
 
 LARGEST = 4000
 """Characters of a result beyond which a case is no example, unless a tool has no other success."""
@@ -98,54 +102,6 @@ def _is_worth_testing(example: CallExample) -> bool:
     return example.error is None or example.error.rule is not None
 
 
-PASSED = re.compile(r"^(\d+) passed\b.* in [\d.]+s.*\s*\Z", re.MULTILINE)
-"""pytest's last line. The exit status is no proof: code that ends the process can set it to 0."""
-TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
-FAILED = re.compile(r"^_{3,} (.+?) _{3,}\n(.*?)(?=^_{3,} |^={3,} |\Z)", re.MULTILINE | re.DOTALL)
-"""A test that fails, with pytest's report on it."""
-MOST = 12
-"""Most failing tests to report; pytest stops after them."""
-LINES = 12
-"""Lines of pytest's report on one test."""
-COMMAND = ("-m", "pytest", "-q", f"--maxfail={MOST}", "--tb=short", "-o", "verbosity_assertions=2")
-
-
-def failures(server: str, source: str, tests: str, database: bytes, limits: SandboxLimits | None = None) -> list[str]:
-    """Run a server's tests in the sandbox.
-
-    Args:
-        server: The server's name.
-        source: Its Python source.
-        tests: The source of its tests.
-        database: The world's SQLite file.
-        limits: The limits of the sandbox; None for its defaults.
-
-    Returns:
-        The failures, in words; empty if all tests pass.
-    """
-    files: dict[str, str | bytes] = {f"mcp_servers/{name}": text for name, text in runtime_files().items()}
-    files[f"mcp_servers/{server}.py"] = source
-    files[f"mcp_servers/tests/test_{server}.py"] = tests
-    files[f"database/{server}.sqlite"] = database
-    command = [*COMMAND, "-p", "no:cacheprovider", "--disable-plugin-autoload", "mcp_servers/tests"]
-    outcome = run(files, command, limits=limits, packages=True)
-    passed = PASSED.search(outcome.stdout)
-    if outcome.ok and passed and int(passed[1]) >= len(set(TEST.findall(tests))):
-        return []
-    why = outcome.reason or "pytest did not report that all of them passed"
-    reports = [f"{name}:\n{_report(text)}" for name, text in FAILED.findall(outcome.stdout)]
-    if reports:
-        return [f"these tests do not pass on the right server:\n{reports[0]}", *reports[1:]]
-    last = (outcome.stdout + outcome.stderr).strip().splitlines()[-LINES:]
-    return ["\n".join([f"the tests do not pass: {why}", *last])]
-
-
-def _report(text: str) -> str:
-    """The lines that failed and pytest's explanation, without the code around them."""
-    lines = [line for line in text.splitlines() if line.startswith(("E ", "    "))]
-    return "\n".join(lines[:LINES])
-
-
 PER_PARAMETER_BRIEF = 2
 """Odd values to try at each parameter in a fused world, and in a brief search."""
 
@@ -160,10 +116,25 @@ class ServerReport(Record):
     """`tool rule`: guards that no case has broken first. An error there would not have been seen."""
     tools_unmet: list[str]
     """Tools that no case has made succeed."""
+    carried: int
+    """Tools whose functions are those of the domains' servers."""
     rounds: int
     """Repairs that the author needed."""
     tests: int
     """Tests that the author wrote; all pass."""
+
+
+@dataclass(frozen=True)
+class CarriedTools:
+    """What of a fused world's server is carried over from the proven servers of its domains."""
+
+    tools: frozenset[str] = frozenset()
+    """Tools whose functions are carried over as they are."""
+    calls: Mapping[str, list[KeyCall]] = field(default_factory=dict)
+    """Domain's server -> the calls on which its proof stands."""
+
+
+NOT_CARRIED = CarriedTools()
 
 
 @dataclass(frozen=True)
@@ -177,6 +148,7 @@ class CaseSet:
     """`tool rule`: guards that no case breaks first; of the agent's, those that no successful call breaks."""
     guards: int
     """Number of guards."""
+    key_calls: tuple[KeyCall, ...]
 
 
 @dataclass(frozen=True)
@@ -189,6 +161,10 @@ class DifferentialSuite:
     guards: int
     guards_unmet: tuple[str, ...]
     tools_unmet: tuple[str, ...]
+    key_calls: tuple[KeyCall, ...]
+    """For each tool a success, and a breach of each of its rules, where there is one."""
+    carried: frozenset[str]
+    """Tools whose functions are proven in another world."""
 
     def report(self, rounds: int, tests: int) -> ServerReport:
         """The record of a server that has passed.
@@ -203,13 +179,19 @@ class DifferentialSuite:
             guards=self.guards,
             guards_unmet=list(self.guards_unmet),
             tools_unmet=list(self.tools_unmet),
+            carried=len(self.carried),
             rounds=rounds,
             tests=tests,
         )
 
 
 def prepare_suite(
-    blueprint: Blueprint, database: bytes, now: str, seed: str, bridges: Sequence[BridgeProof] = ()
+    blueprint: Blueprint,
+    database: bytes,
+    now: str,
+    seed: str,
+    bridges: Sequence[BridgeProof] = (),
+    carried: CarriedTools = NOT_CARRIED,
 ) -> DifferentialSuite:
     """Make the cases of a world and run them on its contract.
 
@@ -219,13 +201,16 @@ def prepare_suite(
         now: The clock, `YYYY-MM-DD HH:MM:SS`.
         seed: Where the random choices of the search come from.
         bridges: Proofs of the bridge rules of a fused world.
+        carried: What of its server is carried over.
     """
     world = World(blueprint, database, now=now)
-    case_set = make_cases(world, seed, bridges)
-    expected = run_contract(world, case_set.cases)
+    found = make_cases(world, seed, bridges, carried)
+    expected = run_contract(world, found.cases)
     world.close()
     examples = tuple(examples_of(blueprint.tools, expected.cases, expected.observed))
-    return DifferentialSuite(expected, examples, case_set.guards, case_set.guards_unmet, case_set.tools_unmet)
+    return DifferentialSuite(
+        expected, examples, found.guards, found.guards_unmet, found.tools_unmet, found.key_calls, carried.tools
+    )
 
 
 def run_suite(suite: DifferentialSuite, source: str, limits: SandboxLimits | None = None) -> list[ServerDifference]:
@@ -233,7 +218,14 @@ def run_suite(suite: DifferentialSuite, source: str, limits: SandboxLimits | Non
     return differences(suite.expected, source, limits=limits)
 
 
-def make_cases(world: World, seed: str, bridges: Sequence[BridgeProof] = (), *, is_brief: bool = False) -> CaseSet:
+def make_cases(
+    world: World,
+    seed: str,
+    bridges: Sequence[BridgeProof] = (),
+    carried: CarriedTools = NOT_CARRIED,
+    *,
+    is_brief: bool = False,
+) -> CaseSet:
     """Make the cases of a world.
 
     Args:
@@ -241,15 +233,12 @@ def make_cases(world: World, seed: str, bridges: Sequence[BridgeProof] = (), *, 
         seed: Where the random choices of the search come from.
         bridges: Proofs of the bridge rules of a fused world; each becomes a case that meets the rule and one that
             breaks it.
+        carried: What of the server of a fused world is carried over.
         is_brief: Search only one call that breaks each rule, instead of the boundary of each rule.
     """
     blueprint = world.blueprint
     fused = blueprint if isinstance(blueprint, FusedBlueprint) else None
-    # Other proofs cover each domain of a fused world; only the interplay of the domains is new.
-    proved = {rule for member in fused.members for rule in member.rules.values()} if fused else set()
-    if is_brief:
-        proved = {guard.rule for tool in blueprint.tools for guard in tool.guards}
-    searched = _search_boundaries(world, seed, proved)
+    searched = _boundaries(world, seed, bridges, carried, is_brief)
     successes = {name: result.success for name, result in searched.items() if result.success is not None}
     given = {name: success.given() for name, success in successes.items()}
     arguments: dict[str, dict[str, Json]] = {tool.name: given.get(tool.name, {}) for tool in blueprint.tools}
@@ -263,28 +252,96 @@ def make_cases(world: World, seed: str, bridges: Sequence[BridgeProof] = (), *, 
         *(fused_cases(world, fused, arguments) if fused else []),
         *bridge_cases(bridges),
     ]
-    unmet = [name for tool in blueprint.tools for name in _guards_unmet(tool, searched[tool.name])]
-    shown = {f"{proof.broken['tool']} {proof.rule}" for proof in bridges}
+    key_calls = [call for tool in blueprint.tools for call in _key_calls(world, tool, searched[tool.name])]
+    shown = {(call.tool, call.rule) for call in key_calls} | {(proof.broken["tool"], proof.rule) for proof in bridges}
+    guards = [(tool.name, guard.rule) for tool in blueprint.tools for guard in tool.guards]
     return CaseSet(
         cases=tuple({repr((case.caller, case.calls, case.patch)): case for case in cases}.values()),
         tools_unmet=tuple(tool.name for tool in blueprint.tools if tool.name not in successes),
-        guards_unmet=tuple(name for name in unmet if name not in shown),
-        guards=sum(len(tool.guards) for tool in blueprint.tools),
+        guards_unmet=tuple(" ".join(guard) for guard in guards if guard not in shown),
+        guards=len(guards),
+        key_calls=tuple(key_calls),
     )
 
 
-def _search_boundaries(world: World, seed: str, proved: set[str]) -> dict[str, BoundaryCases]:
+def _boundaries(
+    world: World, seed: str, bridges: Sequence[BridgeProof], carried: CarriedTools, is_brief: bool
+) -> dict[str, BoundaryCases]:
     """The boundary cases of each tool, by its name."""
     runner = CandidateRunner(world)
+    bases = bridge_calls(world, bridges)
     try:
-        return {tool.name: BoundarySearch(runner, tool, seed, proved).run() for tool in world.blueprint.tools}
+        return {
+            tool.name: _carried_boundaries(runner, tool, seed, carried, bases.get(tool.name, []))
+            if isinstance(tool, FusedTool) and tool.name in carried.tools
+            else BoundarySearch(runner, tool, seed, {guard.rule for guard in tool.guards} if is_brief else ()).run()
+            for tool in world.blueprint.tools
+        }
     finally:
         runner.close()
 
 
-def _guards_unmet(tool: Tool, result: BoundaryCases) -> list[str]:
-    own = [guard for guard in tool.guards if guard.enforced_by == "tool"]
-    agent = [guard for guard in tool.guards if guard.enforced_by == "agent"]
-    missed = [guard for place, guard in enumerate(own) if place not in result.breaking]
-    missed += [guard for place, guard in enumerate(agent) if place not in result.breaking_agent]
-    return [f"{tool.name} {guard.rule}" for guard in missed]
+def _carried_boundaries(
+    runner: CandidateRunner, tool: FusedTool, seed: str, carried: CarriedTools, bases: Sequence[CandidateCall]
+) -> BoundaryCases:
+    """A tool's key calls in its domain, made here, and the boundaries of bridge rules around the calls of their proofs.
+
+    What key calls fail to show is searched.
+    """
+    fused, rules = runner.world.blueprint, {guard.rule for guard in tool.guards}
+    assert isinstance(fused, FusedBlueprint)
+    member = fused.member(tool.server)
+    calls = [call for call in carried.calls[tool.server] if call.tool == tool.origin]
+    candidates = [_fused_candidate(runner.world, tool, member, call) for call in calls]
+    search = BoundarySearch(runner, tool, seed, rules)
+    search.take([*(candidate for candidate in candidates if candidate is not None), *bases])
+    result = search.around(bases, rules & fused.bridge_rules)
+    wanted = {call.rule and member.rules[call.rule] for call in calls}
+    # Where a bridge rule forbids a key call, another call shows its rule.
+    for base in [result.success] if result.success else []:
+        result = search.around([base], rules & wanted - _shown(runner.world, tool, result))
+    return result if _shown(runner.world, tool, result) >= wanted else search.run()
+
+
+def _shown(world: World, tool: Tool, result: BoundaryCases) -> set[str | None]:
+    """The rules that a call breaks, and None if one breaks none."""
+    return {call.rule for call in _key_calls(world, tool, result)}
+
+
+def _fused_candidate(world: World, tool: FusedTool, member: FusedMember, call: KeyCall) -> CandidateCall | None:
+    """A domain's key call in a fused world; None if its person or its row changes are not possible there."""
+    caller = None if call.caller is None else world.person_of(member.account, call.caller)
+    if caller is None and call.caller is not None:
+        return None
+    changes = [fused for change in call.patch for fused in _fused_changes(world, member, change)]
+    if any(change.table == member.person and change.op != "update" for change in changes):
+        return None
+    arguments = tuple((parameter.name, call.arguments.get(parameter.name)) for parameter in tool.parameters)
+    return CandidateCall(tool, caller, arguments, row_edits(changes))
+
+
+def _fused_changes(world: World, member: FusedMember, change: RowChange) -> Iterator[RowChange]:
+    """A change of one of a domain's rows, in the tables of the fused world: a person's row is in two."""
+    entity = world.entity(member.tables[change.table])
+    own = {attribute.name for attribute in entity.attributes}
+    cells = change.after or {}
+    yield change.model_copy(
+        update={"table": entity.table, "after": {name: cell for name, cell in cells.items() if name in own}}
+    )
+    shared = {name: cell for name, cell in cells.items() if name not in own}
+    if shared:
+        person = world.person_of(member.account, str(change.key[entity.key]))
+        key: dict[str, Json] = {world.people.key: person}
+        yield change.model_copy(update={"table": world.people.table, "key": key, "after": shared})
+
+
+def _key_calls(world: World, tool: Tool, result: BoundaryCases) -> Iterator[KeyCall]:
+    """A success of the tool, and a breach of each of its rules."""
+    own = [guard.rule for guard in tool.guards if guard.enforced_by == "tool"]
+    agent = [guard.rule for guard in tool.guards if guard.enforced_by == "agent"]
+    found: list[tuple[str | None, CandidateCall]] = [(None, result.success)] if result.success else []
+    found += [(own[place], call) for place, call in sorted(result.breaking.items())]
+    found += [(agent[place], call) for place, call in sorted(result.breaking_agent.items())]
+    for rule, call in found:
+        patch = list(call.as_case("", world).patch)
+        yield KeyCall(tool=tool.name, rule=rule, caller=call.caller, arguments=call.given(), patch=patch)

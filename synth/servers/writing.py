@@ -1,13 +1,15 @@
 """Ask the author to write a server, check it, and send it back until it equals its contract.
 
 A static check reads the source, then the contract's test suite runs it. The author gets the observed differences and
-patches the source. The author's own tests have to pass too. If a server is still wrong after the last repair, the step
-raises AuthorError; it never keeps a server with faults.
+patches the source. The author's own tests have to pass too: it writes them from examples, and pytest runs them in the
+sandbox. If a server is still wrong after the last repair, the step raises AuthorError; it never keeps a server with
+faults. The server of a fused world is not written anew if it can be carried over from those of its domains.
 """
 
 import ast
 import asyncio
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from sqlglot import exp
@@ -16,18 +18,22 @@ from skillweave.base.code import parse_python
 from skillweave.base.errors import AuthorError
 from skillweave.llm.parse import PatchError, apply_patch, parse_patch
 from skillweave.llm.question import question
+from skillweave.sandbox.folder import SandboxLimits
+from skillweave.sandbox.run import run
 from skillweave.sandbox.strength import strength
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.contract import Tool
+from skillweave.schema.contract import KeyCall, Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.fusion import BridgeProof
 from skillweave.world.sql import parse
+from synth.artifacts import SERVER_TESTS, SERVERS
 from synth.engine.artifact import each
 from synth.engine.context import Context
 from synth.engine.step import Params
 from synth.servers.differential import ServerDifference
+from synth.servers.runtime import runtime_files
 from synth.servers.skeleton import booleans, function_head, own_test_faults, registry, static_faults
-from synth.servers.suite import DifferentialSuite, ServerReport, failures, prepare_suite, run_suite
+from synth.servers.suite import CarriedTools, DifferentialSuite, ServerReport, prepare_suite, run_suite
 
 P = TypeVar("P", bound=Params)
 
@@ -37,6 +43,8 @@ TESTS = question("server.tests", returns=str, role="coding", form="code")
 QUESTIONS = (WRITE, REPAIR, TESTS)
 """The questions that a step declares if it calls `written_server`."""
 SERVER_REPORTS = each("mcp_servers/reports/{key}.json", ServerReport)
+WRITES = (SERVERS, SERVER_TESTS, SERVER_REPORTS)
+"""The artifacts that `WrittenServer.write` writes."""
 
 
 class WrittenServer(NamedTuple):
@@ -45,10 +53,30 @@ class WrittenServer(NamedTuple):
     source: str
     tests: str
     report: ServerReport
+    key_calls: list[KeyCall]
+
+    def write(self, ctx: Context[P]) -> None:
+        """Write the server, its tests and its report."""
+        ctx.write(SERVERS, ctx.key, self.source)
+        ctx.write(SERVER_TESTS, ctx.key, self.tests)
+        ctx.write(SERVER_REPORTS, ctx.key, self.report)
+
+
+class CarriedSource(NamedTuple):
+    """The server of a fused world as it is carried over from those of its domains."""
+
+    source: str
+    """Empty if it cannot be carried over."""
+    calls: Mapping[str, list[KeyCall]]
+    """Domain's server -> the calls on which its proof stands."""
 
 
 async def written_server(
-    ctx: Context[P], blueprint: Blueprint, database: bytes, bridges: Sequence[BridgeProof] = ()
+    ctx: Context[P],
+    blueprint: Blueprint,
+    database: bytes,
+    bridges: Sequence[BridgeProof] = (),
+    carried: CarriedSource | None = None,
 ) -> WrittenServer:
     """Ask the author for the server of a world and for its tests, until both are right.
 
@@ -57,14 +85,15 @@ async def written_server(
         blueprint: The contract.
         database: The world's SQLite file.
         bridges: Proofs of the bridge rules of a fused world.
+        carried: Takes the place of the author's first answer.
 
     Raises:
         AuthorError: The server or its tests are still wrong after the last repair.
     """
     name = blueprint.server
     ctx.log(f"sandbox strength: {strength()}")
-    suite = await ctx.offload(prepare_suite, blueprint, database, ctx.now, f"{ctx.seed}/{name}", tuple(bridges))
-    source, rounds = await _equal_source(ctx, blueprint, suite)
+    carried = carried or CarriedSource("", {})
+    source, suite, rounds = await _equal_source(ctx, blueprint, database, bridges, carried)
 
     async def failing(tests: str) -> Sequence[str]:
         wrong = own_test_faults(tests, blueprint)
@@ -75,24 +104,25 @@ async def written_server(
     ctx.count("cases", report.cases)
     ctx.count("guards", report.guards)
     ctx.count("guards unmet", len(report.guards_unmet))
-    return WrittenServer(source, tests, report)
+    return WrittenServer(source, tests, report, list(suite.key_calls))
 
 
-async def _equal_source(ctx: Context[P], blueprint: Blueprint, suite: DifferentialSuite) -> tuple[str, int]:
-    """A source that equals the contract, and the number of repairs. Raises AuthorError if no source does."""
-    source = await ctx.ask(
-        WRITE,
-        blueprint=blueprint,
-        now=ctx.now,
-        registry="\n".join(registry(blueprint, ctx.now)),
-        outlines=tool_outlines(blueprint),
-        tables=[*blueprint.tables, *(view.entity for view in blueprint.views)],
-        check=lambda written: static_faults(written, blueprint),
-    )
+async def _equal_source(
+    ctx: Context[P], blueprint: Blueprint, database: bytes, bridges: Sequence[BridgeProof], carried: CarriedSource
+) -> tuple[str, DifferentialSuite, int]:
+    """A source that equals the contract, its suite, and the number of repairs. AuthorError if no source does."""
+    source = carried.source
+    if not source or static_faults(source, blueprint):
+        source = await _first_source(ctx, blueprint)
+    seed = f"{ctx.seed}/{blueprint.server}"
+    suite: DifferentialSuite | None = None
     for number in range(ctx.params.repairs + 1):
+        tools = CarriedTools(same_functions(carried.source, source, blueprint), carried.calls)
+        if suite is None or suite.carried != tools.tools:
+            suite = await ctx.offload(prepare_suite, blueprint, database, ctx.now, seed, tuple(bridges), tools)
         wrong = await ctx.offload(run_suite, suite, source, ctx.sandbox)
         if not wrong:
-            return source, number
+            return source, suite, number
         if number < ctx.params.repairs:
             source = await _patched(ctx, blueprint, source, wrong, number + 1)
     raise AuthorError(
@@ -101,6 +131,28 @@ async def _equal_source(ctx: Context[P], blueprint: Blueprint, suite: Differenti
         key=ctx.key,
         reasons=tuple(map(str, wrong)),
     )
+
+
+async def _first_source(ctx: Context[P], blueprint: Blueprint) -> str:
+    return await ctx.ask(
+        WRITE,
+        blueprint=blueprint,
+        now=ctx.now,
+        registry="\n".join(registry(blueprint, ctx.now)),
+        outlines=tool_outlines(blueprint),
+        tables=[*blueprint.tables, *(view.entity for view in blueprint.views)],
+        check=lambda written: static_faults(written, blueprint),
+    )
+
+
+def same_functions(carried: str, source: str, blueprint: Blueprint) -> frozenset[str]:
+    """The tools whose functions are the carried ones; none if the sources differ in anything else."""
+    names = {tool.name for tool in blueprint.tools}
+    own, other = (excerpt(text, names) for text in (carried, source))
+    if own.text != other.text:
+        return frozenset()
+    lines = {f"# {name}: right, left out\n": name for name in names}
+    return frozenset(name for line, name in lines.items() if own.hidden[line] == other.hidden[line])
 
 
 async def _patched(
@@ -199,3 +251,51 @@ def tables_used(blueprint: Blueprint, outlines: Sequence[ToolOutline]) -> list[E
 def _texts(tool: Tool) -> list[str]:
     guards = [guard.holds for guard in tool.guards if guard.enforced_by == "tool"]
     return [*guards, *(effect.sql for effect in tool.effects), tool.returns.select]
+
+
+PASSED = re.compile(r"^(\d+) passed\b.* in [\d.]+s.*\s*\Z", re.MULTILINE)
+"""pytest's last line. The exit status is no proof: code that ends the process can set it to 0."""
+TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
+FAILED = re.compile(r"^_{3,} (.+?) _{3,}\n(.*?)(?=^_{3,} |^={3,} |\Z)", re.MULTILINE | re.DOTALL)
+"""A test that fails, with pytest's report on it."""
+MOST = 12
+"""Most failing tests to report; pytest stops after them."""
+LINES = 12
+"""Lines of pytest's report on one test."""
+COMMAND = ("-m", "pytest", "-q", f"--maxfail={MOST}", "--tb=short", "-o", "verbosity_assertions=2")
+
+
+def failures(server: str, source: str, tests: str, database: bytes, limits: SandboxLimits | None = None) -> list[str]:
+    """Run a server's tests in the sandbox.
+
+    Args:
+        server: The server's name.
+        source: Its Python source.
+        tests: The source of its tests.
+        database: The world's SQLite file.
+        limits: The limits of the sandbox; None for its defaults.
+
+    Returns:
+        The failures, in words; empty if all tests pass.
+    """
+    files: dict[str, str | bytes] = {f"mcp_servers/{name}": text for name, text in runtime_files().items()}
+    files[f"mcp_servers/{server}.py"] = source
+    files[f"mcp_servers/tests/test_{server}.py"] = tests
+    files[f"database/{server}.sqlite"] = database
+    command = [*COMMAND, "-p", "no:cacheprovider", "--disable-plugin-autoload", "mcp_servers/tests"]
+    outcome = run(files, command, limits=limits, packages=True)
+    passed = PASSED.search(outcome.stdout)
+    if outcome.ok and passed and int(passed[1]) >= len(set(TEST.findall(tests))):
+        return []
+    why = outcome.reason or "pytest did not report that all of them passed"
+    reports = [f"{name}:\n{_report(text)}" for name, text in FAILED.findall(outcome.stdout)]
+    if reports:
+        return [f"these tests do not pass on the right server:\n{reports[0]}", *reports[1:]]
+    last = (outcome.stdout + outcome.stderr).strip().splitlines()[-LINES:]
+    return ["\n".join([f"the tests do not pass: {why}", *last])]
+
+
+def _report(text: str) -> str:
+    """The lines that failed and pytest's explanation, without the code around them."""
+    lines = [line for line in text.splitlines() if line.startswith(("E ", "    "))]
+    return "\n".join(lines[:LINES])

@@ -13,7 +13,7 @@ from skillweave.schema.record import Row
 from skillweave.schema.reports import DatabaseSummary
 from skillweave.world.world import World
 from synth.search.blocking_rules import why_nobody_can
-from synth.simulation.coverage import ENOUGH, FEW, CoverageSurvey
+from synth.simulation.coverage import ENOUGH, FEW, WHOLE, CoverageSurvey, SurveyScope, Witnesses
 from synth.simulation.events import ContractBroken, ContractPart
 from synth.simulation.gaps import GapFiller
 from synth.simulation.generation import state_of
@@ -25,6 +25,9 @@ ROUNDS = 2
 """How often each kind of gap is looked for and closed."""
 FIRST_ROUND, ROUND = 55, 9
 """Minutes before the end at which the first such round begins, and the minutes that each has."""
+
+Gaps = set[str | tuple[str, str]]
+"""Tools that too few persons can call, and guards, by tool and rule, that are never the first to fail."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,8 @@ class HistoryResult:
     part: ContractPart = "invariant"
     broken: str = ""
     """The name of the part of the contract that broke."""
-    able: dict[str, int] = field(default_factory=dict)
-    """Tool -> persons who can call it lawfully at the end, as far as they were counted."""
+    witnesses: Witnesses = field(default_factory=Witnesses)
+    """Calls that show what the database offers."""
     history: History | None = None
     unsound: tuple[str, ...] = ()
     """Rules left to the agent whose breach spoils the data."""
@@ -57,12 +60,17 @@ class HistoryResult:
             return (-1, 0, 0)
         coverage = self.summary.coverage
         reached = coverage.guards_first_broken + coverage.effects_taking_place
-        able = self.able.values()
+        able = [len(persons) for persons in self.witnesses.able.values()]
         return (coverage.tools_succeeding, 2 * sum(min(FEW, count) for count in able) + reached, sum(able) + reached)
 
 
 def simulate_history(
-    blueprint: Blueprint, rows: Mapping[str, Sequence[Row]], now: str, plan: HistoryPlan, seed: str
+    blueprint: Blueprint,
+    rows: Mapping[str, Sequence[Row]],
+    now: str,
+    plan: HistoryPlan,
+    seed: str,
+    scope: SurveyScope = WHOLE,
 ) -> HistoryResult:
     """Simulate one history and survey its database.
 
@@ -72,6 +80,7 @@ def simulate_history(
         now: The clock at the history's end.
         plan: How much happens.
         seed: Of everything that is random in it.
+        scope: What the survey looks at.
     """
     callers = [str(row[blueprint.core.key]) for row in rows[blueprint.core.table]]
     try:
@@ -81,7 +90,7 @@ def simulate_history(
             broken = _breaking_change(blueprint, rows, now, callers, plan, seed) or broken
         return HistoryResult({}, None, str(broken), broken.part, broken.name)
     world = World(blueprint, state_of(history.rows, blueprint), now=now)
-    return _surveyed(world, history, callers, f"{seed}/survey")
+    return _surveyed(world, history, callers, f"{seed}/survey", scope)
 
 
 def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str) -> HistoryResult:
@@ -92,45 +101,57 @@ def close_gaps(blueprint: Blueprint, result: HistoryResult, now: str, seed: str)
     if result.history is None:
         return result
     history, world = result.history, World(blueprint, state_of(result.rows, blueprint), now=now)
+    hopeless: Gaps = set()
     for number, close in enumerate([_enable_a_few, _meet, _enable_enough] * ROUNDS):
         callers = [str(row[blueprint.core.key]) for row in result.rows[blueprint.core.table]]
-        with world.session() as session:
+        with world.sharing(), world.session() as session:
             random = Random(f"{seed}/{number}/steering")
             try:
-                close(GapFiller(world, session, callers, random, FIRST_ROUND - ROUND * number), result)
+                close(GapFiller(world, session, callers, random, FIRST_ROUND - ROUND * number), result, hopeless)
             except ContractBroken:
                 continue  # Lawful steps led to a state that an event cannot deal with: leave this round out.
             rows = {entity.table: session.rows(entity.table) for entity in blueprint.tables}
         if rows != result.rows:
             changed = World(blueprint, state_of(rows, blueprint), now=now)
-            again = _surveyed(changed, replace(history, rows=rows), callers, f"{seed}/{number}/survey again")
+            lived = replace(history, rows=rows)
+            again = _surveyed(changed, lived, callers, f"{seed}/{number}/survey again", earlier=result.witnesses)
             if again.worth > result.worth:
                 result, world = again, changed
     return result
 
 
-def _enable_a_few(filler: GapFiller, result: HistoryResult) -> None:
-    _enable(filler, result, FEW)
+def _enable_a_few(filler: GapFiller, result: HistoryResult, hopeless: Gaps) -> None:
+    _enable(filler, result, hopeless, FEW)
 
 
-def _enable_enough(filler: GapFiller, result: HistoryResult) -> None:
-    _enable(filler, result, ENOUGH)
+def _enable_enough(filler: GapFiller, result: HistoryResult, hopeless: Gaps) -> None:
+    _enable(filler, result, hopeless, ENOUGH)
 
 
-def _enable(filler: GapFiller, result: HistoryResult, enough: int) -> None:
+def _enable(filler: GapFiller, result: HistoryResult, hopeless: Gaps, enough: int) -> None:
     for tool in [tool for tool in filler.world.blueprint.tools if tool.kind != "auth"]:
-        for _ in range(result.able[tool.name], enough):
-            filler.enable(tool)
+        for _ in range(len(result.witnesses.able[tool.name]), enough):
+            if tool.name not in hopeless and not filler.enable(tool):
+                hopeless.add(tool.name)
 
 
-def _meet(filler: GapFiller, result: HistoryResult) -> None:
+def _meet(filler: GapFiller, result: HistoryResult, hopeless: Gaps) -> None:
     for unmet in result.summary.coverage.unmet if result.summary else ():
-        filler.meet(unmet)
+        gap = unmet.tool, unmet.rule
+        if gap not in hopeless and not filler.meet(unmet):
+            hopeless.add(gap)
 
 
-def _surveyed(world: World, history: History, callers: list[str], seed: str) -> HistoryResult:
+def _surveyed(
+    world: World,
+    history: History,
+    callers: list[str],
+    seed: str,
+    scope: SurveyScope = WHOLE,
+    earlier: Witnesses | None = None,
+) -> HistoryResult:
     blueprint = world.blueprint
-    survey = CoverageSurvey(world, callers, Random(seed), history)
+    survey = CoverageSurvey(world, callers, Random(seed), history, scope, earlier or Witnesses())
     coverage = survey.run()
     summary = DatabaseSummary(
         server=blueprint.server,
@@ -140,7 +161,8 @@ def _surveyed(world: World, history: History, callers: list[str], seed: str) -> 
         events=history.happened,
         coverage=coverage,
     )
-    return HistoryResult(history.rows, summary, able=survey.able, history=history, unsound=tuple(survey.unsound_rules))
+    unsound = tuple(survey.unsound_rules)
+    return HistoryResult(history.rows, summary, witnesses=survey.found, history=history, unsound=unsound)
 
 
 def _history(

@@ -10,17 +10,19 @@ All edges of a producer share its runs: a call is made once, and every edge that
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import ToolEdge
-from skillweave.schema.contract import CallResult, Guard, Tool
+from skillweave.schema.contract import CallResult, Enforcer, Guard, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.reports import DatabaseCoverage, UnmetGuard
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import keys_shown
+from synth.contracts.writes import affects, columns_read, columns_written
 from synth.search.arguments import Arguments, ArgumentSearch
 from synth.simulation.events import InvariantMonitor
 from synth.simulation.history import History
@@ -67,11 +69,35 @@ class RowVisibility:
 CALLERS_TRIED = 40
 """Persons for whom a call is searched before it counts as out of reach."""
 ENOUGH = 8
-"""Persons who can make a call lawfully, at which counting them stops."""
+"""Persons who can make a call lawfully, at which counting them mostly stops."""
 FEW = 3
 """As many of them every tool should have before any tool has more."""
 LAWFUL_CALLS = 4
 """Lawful calls of one person that are tried, until one names only rows that they are shown."""
+
+
+class SurveyScope(NamedTuple):
+    """What a survey looks at."""
+
+    enough: int = ENOUGH
+    """Persons who can make a call lawfully, at which counting them stops."""
+    enforcers: frozenset[Enforcer] = frozenset({"tool", "agent"})
+    """Whose guards are to be broken."""
+
+
+WHOLE = SurveyScope()
+BRIEF = SurveyScope(1, frozenset({"agent"}))
+"""What shows the defects of a contract: tools that nobody can use, and agent-held rules whose breach corrupts data."""
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """Calls that show what a survey has found. A later survey tries them first, and searches where they fail."""
+
+    able: dict[str, dict[str | None, Arguments]] = field(default_factory=dict)
+    """Tool -> persons who can call it lawfully, on rows that they are shown, counted up to enough -> their call."""
+    breaches: dict[tuple[str, str], tuple[str | None, Arguments]] = field(default_factory=dict)
+    """Tool and rule -> somebody whose call the rule is the first to refuse or forbid, and the call."""
 
 
 @dataclass
@@ -83,8 +109,10 @@ class CoverageSurvey:
     """Keys of the persons."""
     random: Random
     history: History
-    able: dict[str, int] = field(default_factory=dict)
-    """Tool -> persons who can call it lawfully now, on rows that they are shown, counted up to `ENOUGH`."""
+    scope: SurveyScope = WHOLE
+    earlier: Witnesses = field(default_factory=Witnesses)
+    """What a survey has found before something in this world was changed."""
+    found: Witnesses = field(default_factory=Witnesses)
     unsound: list[str] = field(default_factory=list)
     """Breaches of agent-held rules that corrupt data, in words for the blueprint's author."""
     unsound_rules: dict[str, None] = field(default_factory=dict)
@@ -95,10 +123,8 @@ class CoverageSurvey:
         """Survey every tool: what the history has shown, and what the database offers."""
         blueprint = self.world.blueprint
         self._monitor, self._visibility = InvariantMonitor(blueprint), RowVisibility(blueprint)
-        failing: list[str] = []
-        idle: list[str] = []
-        unmet: list[UnmetGuard] = []
-        with self.world.session() as session:
+        failing, idle, unmet = list[str](), list[str](), list[UnmetGuard]()
+        with self.world.sharing(), self.world.session() as session:
             for tool in blueprint.tools:
                 changed = self._changed(session, tool)
                 if tool.name not in self._succeeding and not self.history.succeeded.get(tool.name):
@@ -110,13 +136,11 @@ class CoverageSurvey:
                 ]
                 unmet += [
                     UnmetGuard(tool=tool.name, rule=guard.rule)
-                    for guard in tool.guards
+                    for guard in self._guards(tool)
                     if not self._breaks(session, tool, guard)
                 ]
-        guards, effects = (
-            sum(len(tool.guards) for tool in blueprint.tools),
-            sum(len(tool.effects) for tool in blueprint.tools),
-        )
+        guards = sum(len(self._guards(tool)) for tool in blueprint.tools)
+        effects = sum(len(tool.effects) for tool in blueprint.tools)
         return DatabaseCoverage(
             tools=len(blueprint.tools),
             tools_succeeding=len(blueprint.tools) - len(failing),
@@ -130,25 +154,35 @@ class CoverageSurvey:
             unsound=self.unsound,
         )
 
+    def _guards(self, tool: Tool) -> list[Guard]:
+        return [guard for guard in tool.guards if guard.enforced_by in self.scope.enforcers]
+
     def _changed(self, session: ContractSession, tool: Tool) -> list[int]:
-        """Rows that each effect changed, in the history and in lawful calls of some persons now. Counts `able`."""
+        """Rows that each effect changed, in the history and in lawful calls of some persons now. Notes who is able."""
         changed_rows = list(self.history.effective.get(tool.name, [0] * len(tool.effects)))
-        self.able[tool.name] = 0
-        for caller in self._callers(tool):
-            for arguments in islice(self._search(session, tool, caller).meeting(), LAWFUL_CALLS):
+        able = self.found.able.setdefault(tool.name, {})
+        known = self.earlier.able.get(tool.name, {})
+        for caller in sorted(self._callers(tool), key=lambda caller: caller not in known):
+            search = self._search(session, tool, caller)
+            tried = [known[caller]] if caller in known else []
+            for arguments in chain(tried, islice(search.meeting(), LAWFUL_CALLS)):
                 result = session.peek(tool.name, arguments)
                 if result.ok and not result.violations:
                     self._succeeding.add(tool.name)
                     changed_rows = [sum(pair) for pair in zip(changed_rows, result.changed, strict=True)]
                     if self._visibility.shows(session, tool, arguments):
-                        self.able[tool.name] += 1
+                        able[caller] = arguments
                         break
-            if self.able[tool.name] >= ENOUGH or tool.kind == "auth":
+            if len(able) >= self.scope.enough or tool.kind == "auth":
                 break
         return changed_rows
 
     def _breaks(self, session: ContractSession, tool: Tool, guard: Guard) -> bool:
         """Whether a call is found that this guard is the first to refuse or forbid."""
+        if (place := (tool.name, guard.rule)) in self.earlier.breaches:
+            session.caller, known = self.earlier.breaches[place]
+            if self._is_first(session, tool, guard, known):
+                return True
         # Only a breach that no other guard refuses shows whether the tool can carry it out soundly.
         modes = (True, False) if guard.enforced_by == "agent" else (False,)
         callers = self._callers(tool)
@@ -176,6 +210,8 @@ class CoverageSurvey:
                     f"broken; after {tool.name}({arguments}) {broken or session.defects[-1]}"
                 )
         session.forget(mark)
+        if first:
+            self.found.breaches[tool.name, guard.rule] = session.caller, arguments
         return first
 
     def _callers(self, tool: Tool) -> list[str | None]:
@@ -190,8 +226,10 @@ class CoverageSurvey:
 
 CALLERS_PER_EDGE = 16
 """Persons with whom a producer is tried."""
+MOST_WRITES, MOST_READS = 2, 4
+"""Calls of a producer that are tried for one person."""
 MOST_TRIES = 4
-"""Calls of a producer that are tried for one person, and values of its result that are tried in a consumer."""
+"""Values of its result that are tried in a consumer."""
 MOST_INSTANCES = 3
 """Calls of a consumer that are searched with one set of values."""
 
@@ -209,10 +247,10 @@ class EdgeProver:
         """The same edges; each data or state edge is marked `executed` or `unproven`."""
         by_source: dict[str, dict[int, ToolEdge]] = {}
         for place, edge in enumerate(edges):
-            if edge.kind in ("data", "state"):
+            if edge.kind in ("data", "state") and self._can_be_shown(edge):
                 by_source.setdefault(edge.source, {})[place] = edge
         proven_edges: set[int] = set()
-        with self.world.session() as session:
+        with self.world.sharing(), self.world.session() as session:
             for source, own in by_source.items():
                 proven_edges |= self._shown(session, source, own)
         return [
@@ -222,12 +260,22 @@ class EdgeProver:
             for place, edge in enumerate(edges)
         ]
 
+    def _can_be_shown(self, edge: ToolEdge) -> bool:
+        """Whether a producer matters: a write that makes rows the consumer names, or changes what its guards read."""
+        blueprint = self.world.blueprint
+        source, target = blueprint.tool(edge.source), blueprint.tool(edge.target)
+        written = columns_written([effect.sql for effect in source.effects])
+        entity = blueprint.target(target.parameter(edge.parameter).refers_to or "")[0] if edge.parameter else None
+        made = source.kind != "write" or entity is None or (entity.table, None) in written
+        return made or any(affects(written, columns_read(guard.holds)) for guard in target.guards)
+
     def _shown(self, session: ContractSession, source: str, edges: dict[int, ToolEdge]) -> set[int]:
         """Which of a producer's edges, by their number, its runs prove."""
         proven_edges: set[int] = set()
+        runs = MOST_WRITES if self.world.blueprint.tool(source).kind == "write" else MOST_READS
         for caller in self.random.sample(list(self.callers), min(CALLERS_PER_EDGE, len(self.callers))):
             session.caller = caller
-            for arguments in list(islice(self._search(session, source).meeting(), MOST_TRIES)):
+            for arguments in list(islice(self._search(session, source).meeting(), runs)):
                 still = {place: edge for place, edge in edges.items() if place not in proven_edges}
                 if not still:
                     return proven_edges

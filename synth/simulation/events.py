@@ -63,9 +63,14 @@ class InvariantMonitor:
 
     def __post_init__(self) -> None:
         self._read = {
-            invariant.id: frozenset(table.name for table in parse(invariant.never).tree.find_all(exp.Table))
+            invariant.id: self._behind(table.name for table in parse(invariant.never).tree.find_all(exp.Table))
             for invariant in self.blueprint.invariants
         }
+
+    def _behind(self, names: Iterable[str]) -> frozenset[str]:
+        """The tables, and those that views among them consist of."""
+        known = frozenset(names)
+        return known.union(*((view.own, view.shared) for view in self.blueprint.views if view.entity.table in known))
 
     def broken(
         self, session: ContractSession, written: Iterable[str] | None = None, account: StepAccount = _uncounted
@@ -77,7 +82,7 @@ class InvariantMonitor:
             written: Statements that have run since all invariants held. None: anything may have changed.
             account: The context in which each invariant's query runs.
         """
-        tables = None if written is None else frozenset(parse(sql).target or "" for sql in written)
+        tables = None if written is None else self._behind(parse(sql).target or "" for sql in written)
         for invariant in self.blueprint.invariants:
             if tables is None or self._read[invariant.id] & tables:
                 with account("invariant", invariant.id):

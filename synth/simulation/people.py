@@ -66,9 +66,12 @@ class SimulatedPeople:
     writes: list[Tool] = field(init=False)
     _updates: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Caller and tool -> calls that changed what is on record of them."""
+    _rarities: list[float] = field(default_factory=list)
+    """Of each write, since the last call that succeeded; empty if they have to be counted again."""
 
     def __post_init__(self) -> None:
         self._roles = tool_roles(self.blueprint)
+        self._visit_weights = [visit_weight(place) for place in range(1, len(self.callers) + 1)]
         self.writes = [tool for tool in self.blueprint.tools if tool.kind == "write"]
         self._preferences = {
             caller: [
@@ -83,25 +86,28 @@ class SimulatedPeople:
 
     def visitor(self) -> str:
         """Somebody who gets in touch."""
-        return self.random.choices(self.callers, [visit_weight(place) for place in range(1, len(self.callers) + 1)])[0]
+        return self.random.choices(self.callers, self._visit_weights)[0]
 
     def request(self, caller: str) -> ToolRequest | None:
         """What somebody asks for without an occasion; None if they decide against it."""
-        # Rarely used tools, and tools that lead to them, are tried more often, so that every tool is used.
+        rarities = self._rarities = self._rarities or self._rarity_of_leading()
+        weights = [weight * preference for weight, preference in zip(rarities, self._preferences[caller], strict=True)]
+        tool = self.random.choices(self.writes, weights if any(weights) else rarities)[0]
+        return ToolRequest(tool, {}) if self._wants(caller, tool) else None
+
+    def _rarity_of_leading(self) -> list[float]:
+        """The rarity of each write. Rarely used tools, and tools that lead to them, are tried more often."""
         rarity = {tool.name: self._rarity(tool) for tool in self.writes}
-        rarities = [
+        return [
             max(
                 rarity[tool.name],
                 max([rarity[other.name] for other, _, _ in self._follow_ups[tool.name]], default=0) / 2,
             )
             for tool in self.writes
         ]
-        weights = [weight * preference for weight, preference in zip(rarities, self._preferences[caller], strict=True)]
-        tool = self.random.choices(self.writes, weights if any(weights) else rarities)[0]
-        return ToolRequest(tool, {}) if self._wants(caller, tool) else None
 
     def next(self, caller: str, request: ToolRequest, result: CallResult) -> list[ToolRequest]:
-        """What somebody asks for next in the same visit.
+        """What somebody asks for next in the same visit, now that a call has succeeded.
 
         Args:
             caller: Their key.
@@ -111,6 +117,7 @@ class SimulatedPeople:
         Returns:
             Requests in order of preference; the first that can be carried out is meant.
         """
+        self._rarities = []
         if self._roles[request.tool.name].kind == "updates_caller":
             self._updates[caller, request.tool.name] += 1
         if self.random.random() < REPEATS:

@@ -1,8 +1,8 @@
 """s06: fill each world's database: first rows by a generator, all other rows by simulated persons who use the tools.
 
-The coding author writes the generator, the sandbox runs it, and its rows are checked. Then several histories are
-simulated, and the one that lets most of the contract happen is kept. If nobody can use a tool, its name goes back to
-the generator's author. Guards that nothing breaks are recorded as unmet.
+The coding author writes the generator, the sandbox runs it, and its rows are checked. Then a history is simulated, and
+further ones while some tool succeeds in none; the one that lets most of the contract happen is kept. If nobody can use
+a tool, its name goes back to the generator's author. Guards that nothing breaks are recorded as unmet.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class DatabaseParams(Params):
     days: int = Field(default=60, ge=1)
     """How far back a history goes."""
     histories: int = Field(default=2, ge=1)
-    """Histories to choose from."""
+    """Most histories to choose from; none follows one in which every tool succeeds."""
 
 
 async def population_map(ctx: Context[DatabaseParams], keys: list[str]) -> None:
@@ -103,15 +103,16 @@ async def _generate(ctx: Context[DatabaseParams], blueprint: Blueprint) -> tuple
 async def _simulated(
     ctx: Context[DatabaseParams], blueprint: Blueprint, rows: Mapping[str, Sequence[Row]]
 ) -> HistoryResult:
-    """The fullest of several histories with its gaps closed; or the first in which the contract broke."""
-    plan = HistoryPlan(visits=ctx.params.visits, days=ctx.params.days)
-    seeds = [f"{ctx.seed}/{blueprint.server}/{number}" for number in range(ctx.params.histories)]
-    runs = (ctx.offload(simulate_history, blueprint, rows, ctx.now, plan, seed) for seed in seeds)
-    histories = await asyncio.gather(*runs)
-    broken = next((history for history in histories if history.fault), None)
-    if broken is not None:
-        return broken
-    return await ctx.offload(close_gaps, blueprint, fullest(histories), ctx.now, f"{ctx.seed}/{blueprint.server}")
+    """The fullest history with its gaps closed; or the first in which the contract broke."""
+    plan, seed = HistoryPlan(visits=ctx.params.visits, days=ctx.params.days), f"{ctx.seed}/{blueprint.server}"
+    histories: list[HistoryResult] = []
+    for number in range(ctx.params.histories):
+        histories.append(await ctx.offload(simulate_history, blueprint, rows, ctx.now, plan, f"{seed}/{number}"))
+        if (summary := histories[-1].summary) is None:
+            return histories[-1]
+        if not summary.coverage.failing_tools:
+            break
+    return await ctx.offload(close_gaps, blueprint, fullest(histories), ctx.now, seed)
 
 
 def _defective(world: str, faults: Sequence[str]) -> AuthorError:

@@ -2,15 +2,16 @@
 
 The server's source is checked without being run. Then it is run on ordinary and on absurd calls and compared with the
 contract; the author sees what differs and patches it. The tests that the author writes for the server must pass too. A
-server that is still wrong after the last repair is rejected: the least bad one is never kept.
+server that is still wrong after the last repair is rejected: the least bad one is never kept. The calls on which its
+proof stands are kept for the worlds that domains are joined to.
 """
 
-from synth.artifacts import BLUEPRINTS, DATABASE, SERVER_RUNTIME, SERVER_TESTS, SERVERS
+from synth.artifacts import BLUEPRINTS, DATABASE, KEY_CALLS, SERVER_RUNTIME
 from synth.engine.artifact import text
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.servers.runtime import runtime_files
-from synth.servers.writing import QUESTIONS, SERVER_REPORTS, written_server
+from synth.servers.writing import QUESTIONS, WRITES, written_server
 
 SERVER_SESSION = text("mcp_servers/_session.py")
 SERVER_ARGUMENTS = text("mcp_servers/_arguments.py")
@@ -42,14 +43,13 @@ async def write_runtime(ctx: Context[ServerParams], keys: list[str]) -> None:
 @step(
     each=BLUEPRINTS,
     reads=[BLUEPRINTS, DATABASE],
-    writes=[SERVERS, SERVER_TESTS, SERVER_REPORTS],
+    writes=[*WRITES, KEY_CALLS],
     params=ServerParams,
     questions=QUESTIONS,
     join=write_runtime,
     join_writes=list(RUNTIME.values()),
 )
 async def mcp_server_implementation(ctx: Context[ServerParams], key: str) -> None:
-    written = await written_server(ctx, ctx.read(BLUEPRINTS), ctx.path(DATABASE).read_bytes())
-    ctx.write(SERVERS, key, written.source)
-    ctx.write(SERVER_TESTS, key, written.tests)
-    ctx.write(SERVER_REPORTS, key, written.report)
+    server = await written_server(ctx, ctx.read(BLUEPRINTS), ctx.path(DATABASE).read_bytes())
+    server.write(ctx)
+    ctx.write(KEY_CALLS, key, server.key_calls)

@@ -1,7 +1,8 @@
 """s13: reconcile the rules of joined domains; write their joint policy, tool list and server.
 
 A mediator resolves contradictions, on record, and gives the rules between the domains. Each of these is met once and
-broken once by execution, with all of them on. A rule that is still wrong after the author's repairs is dropped.
+broken once by execution, with all of them on. A rule that is still wrong after the author's repairs is dropped. The
+server is carried over from the proven servers of the domains; its author is asked for what cannot be carried.
 """
 
 from collections.abc import Sequence
@@ -15,13 +16,14 @@ from skillweave.schema.contract import Policy
 from skillweave.schema.fusion import Fusion, Mediation, PolicyConflict
 from skillweave.world.tools import tool_definitions
 from synth.artifacts import (
+    BLUEPRINTS,
     CONTRACTS,
     DATABASE,
     DOMAIN_COMBINATIONS,
     FUSIONS,
+    KEY_CALLS,
     MEDIATIONS,
     POLICIES,
-    SERVER_TESTS,
     SERVERS,
     TOOL_LISTS,
 )
@@ -29,10 +31,11 @@ from synth.engine.artifact import every
 from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.fusion.bridge_rules import conflict_faults
+from synth.fusion.carrying import carried_source
 from synth.fusion.mediation import MediationInputs, SettledBridges, mediation_record, settle_bridges
 from synth.policy.manual import JointParts, assemble_joint_manual, joint_manual_faults, sentences_of, stated_rules
 from synth.questions.types import Mediated
-from synth.servers.writing import QUESTIONS, SERVER_REPORTS, written_server
+from synth.servers.writing import QUESTIONS, WRITES, written_server
 
 MEDIATE = question("fusion.mediate", returns=Mediated)
 MERGE = question("policy.merge", returns=JointParts)
@@ -45,8 +48,8 @@ class MergeParams(Params):
 
 @step(
     each=DOMAIN_COMBINATIONS,
-    reads=[FUSIONS, CONTRACTS, DATABASE, every(POLICIES)],
-    writes=[MEDIATIONS, POLICIES, TOOL_LISTS, SERVERS, SERVER_TESTS, SERVER_REPORTS],
+    reads=[FUSIONS, CONTRACTS, DATABASE, every(BLUEPRINTS), every(POLICIES), every(SERVERS), every(KEY_CALLS)],
+    writes=[MEDIATIONS, POLICIES, TOOL_LISTS, *WRITES],
     params=MergeParams,
     questions=[MEDIATE, MERGE, *QUESTIONS],
     mode="cross",
@@ -58,10 +61,8 @@ async def policy_merge(ctx: Context[MergeParams], key: str) -> None:
     ctx.write(POLICIES, key, await _policy(ctx, whole, mediation))
     ctx.write(MEDIATIONS, key, mediation)
     ctx.write(TOOL_LISTS, key, tool_definitions(whole))
-    server = await written_server(ctx, whole, database, mediation.proofs)
-    ctx.write(SERVERS, key, server.source)
-    ctx.write(SERVER_TESTS, key, server.tests)
-    ctx.write(SERVER_REPORTS, key, server.report)
+    server = await written_server(ctx, whole, database, mediation.proofs, await carried_source(ctx, whole))
+    server.write(ctx)
 
 
 async def _mediation(ctx: Context[MergeParams], inputs: MediationInputs) -> Mediation:
@@ -103,15 +104,14 @@ async def _answer(
 
 async def _policy(ctx: Context[MergeParams], whole: FusedBlueprint, mediation: Mediation) -> str:
     """The fused world's policy, worded by an author."""
-    policies = {
-        member.title: Policy(world=member.server, text=ctx.read(POLICIES, member.server)) for member in whole.members
-    }
+    policies = [Policy(world=member.server, text=ctx.read(POLICIES, member.server)) for member in whole.members]
+    titles = [member.title for member in whole.members]
     manual = await ctx.ask(
         MERGE,
         contract=whole,
         rules={tool.name: list(stated_rules(tool)) for tool in whole.tools},
         sentences=sentences_of(whole),
-        manuals={title: policy.introduction for title, policy in policies.items()},
+        manuals={title: policy.introduction for title, policy in zip(titles, policies, strict=True)},
         conflicts=mediation.conflicts,
         bridges=mediation.bridges,
         check=lambda answer: joint_manual_faults(answer, whole),

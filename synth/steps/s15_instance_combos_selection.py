@@ -30,7 +30,7 @@ from synth.engine.step import Params, step
 from synth.gates.clarification_needed import no_clarification_reason
 from synth.gates.indirect_route import indirect_route_reason
 from synth.tasks.kinds import KINDS
-from synth.tasks.selection import SelectionInput, choose_instances, find_candidates
+from synth.tasks.selection import ENOUGH, SelectionInput, choose_instances, find_candidates
 from synth.tasks.splits import splits_of
 
 
@@ -45,6 +45,9 @@ class ComboParams(Params):
     """Instances of one request that leaves something out, at most; 0 leaves this kind out."""
     per_unavailable: int = Field(default=2, ge=0)
     """Instances of one request that no offered tool serves, at most; 0 leaves this kind out."""
+    enough: int = Field(default=0, ge=0)
+    """Instances of a world of one domain to stop at, goals and other kinds half each; 0: no template goes untried. A
+    quarter more than `most` of s16, which judges them, leaves it something to reject."""
 
     def most_of(self, kind: Kind, *, is_fused: bool = False) -> int:
         """Instances of one template of a kind, at most; `is_fused`: of a fused world."""
@@ -65,14 +68,15 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
     most = {one.id: ctx.params.most_of(one.kind, is_fused=is_fused(ctx)) for one in templates}
     splits = splits_of(templates, servers_of(blueprint), ctx.splits, str(ctx.seed))
     seed = f"{ctx.seed}/combinations"
-    inputs = SelectionInput(blueprint, ctx.path(DATABASE), ctx.now, templates, most, splits, seed)
+    enough = ctx.params.enough
+    inputs = SelectionInput(blueprint, ctx.path(DATABASE), ctx.now, templates, most, splits, seed, enough)
     if is_fused(ctx):
         selection = await ctx.offload(find_candidates, inputs)
         ctx.count("candidates", len(selection.combinations))
     else:
         selection = await ctx.offload(choose_instances, inputs, misfit, indirect_route_reason)
         ctx.count("combinations", len(selection.combinations))
-    reject_templates(ctx, selection.lacking, templates)
+    reject_templates(ctx, [one for one in selection.lacking if one.reason != ENOUGH], templates)
     ctx.write(COMBINATIONS, key, selection.combinations)
     ctx.write(QUOTAS, key, most if is_fused(ctx) else {})
     ctx.write(LACKING, key, selection.lacking)

@@ -32,6 +32,7 @@ from synth.engine.step import step
 from synth.fusion.replay import SingleWorld, replay_goldens
 from synth.gates import GATES
 from synth.gates.judging import judge_combinations, templates_without_tasks
+from synth.gates.variants import keeping_conduct
 from synth.planner.problem import PlannerParams
 from synth.tasks.splits import alternate_goals, combinations_over_share
 
@@ -86,9 +87,10 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
     if ctx.params.most and not quotas:
         # Candidates stay in their order: the first of a template that pass are kept.
         combinations = alternate_goals(combinations, templates)
+    contract = contract_of(ctx)
     passed, rejected = await ctx.offload(
         judge_combinations,
-        contract_of(ctx),
+        contract,
         ctx.path(DATABASE),
         ctx.now,
         templates,
@@ -99,6 +101,7 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
         ctx.params.most,
     )
     left_out = combinations_over_share([one.combination for one in passed], templates, ctx.params.share)
+    left_out = keeping_conduct(passed, left_out, contract)
     passed = [one for one in passed if one.combination.id not in left_out]
     rejected += [(identity, TOO_MANY, "") for identity in sorted(left_out)]
     for identity, reason, detail in rejected:

@@ -8,7 +8,7 @@ everybody, where the search costs far more.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from random import Random
 
@@ -165,12 +165,9 @@ class _Attempt:
         blueprint = session.world.blueprint
         tool = blueprint.tool(call.tool)
         restricted = {name: columns for name, columns in call.rows.items() if name not in fixed}
-        for chosen in row_choices(blueprint, tool, restricted, session, self.random):
-            fixed_and_chosen = {**fixed, **chosen}
-            search = ArgumentSearch(
-                blueprint, tool, session, session.caller, session.now, self.random, fixed_and_chosen, nodes=120
-            )
-            yield from search.meeting()
+        search = ArgumentSearch(blueprint, tool, session, session.caller, session.now, self.random, fixed, nodes=120)
+        for chosen in search.lawful(row_choices(blueprint, tool, restricted, session, self.random)):
+            yield from replace(search, fixed={**fixed, **chosen}).meeting()
 
     def _supplied(
         self, call: StoryCall, place: int, sessions: Mapping[str, ContractSession]

@@ -148,17 +148,22 @@ def try_stories(inputs: StoryInputs, storylines: Sequence[Storyline]) -> Fusion:
     proofs: dict[str, list[ProvenLink]] = {}
     rejected: dict[str, str] = {}
     searches = 0
-    for story in storylines:
-        if story.name not in infeasible:
-            fused = inputs.fused.with_bridges(story.bridges)
-            world = World(fused, state, now=inputs.now)
+    with ExitStack() as opened:
+        fused_worlds: dict[str, tuple[FusedBlueprint, World]] = {}
+        for story in storylines:
+            if story.name in infeasible:
+                continue
+            rules = repr(story.bridges)
+            if rules not in fused_worlds:
+                fused = inputs.fused.with_bridges(story.bridges)
+                fused_worlds[rules] = fused, World(fused, state, now=inputs.now)
+                opened.callback(fused_worlds[rules][1].close)
+                opened.enter_context(fused_worlds[rules][1].sharing())
             try:
-                with world.sharing():
-                    outcome, tries = _prove(inputs, fused, world, story)
+                outcome, tries = _prove(inputs, *fused_worlds[rules], story)
             except sqlite3.Error as error:
                 # A rule's SQL may fail on the data, by too much work or too long a text.
                 outcome, tries = f"SQL failed: {error}", 0
-            world.close()
             searches += tries
             if isinstance(outcome, str):
                 rejected[story.name] = outcome

@@ -5,7 +5,7 @@ would, the call is made, and the next one is searched for in the state that it l
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from random import Random
 from typing import NamedTuple
@@ -221,8 +221,10 @@ class InstanceBuilder:
         fixed, rule = settled.fixed(call), self._rule_to_break(call)
         optional = OPTIONAL_SHARE if tool.kind == "write" else 0.0
         wanted = {name: columns for name, columns in call.rows.items() if name not in fixed}
-        for chosen in row_choices(self.world.blueprint, tool, wanted, self.session, self.random):
-            search = argument_search(self.session, tool, self.random, {**fixed, **chosen}, optional=optional)
+        choices = row_choices(self.world.blueprint, tool, wanted, self.session, self.random)
+        base = argument_search(self.session, tool, self.random, fixed, optional=optional)
+        for chosen in choices if rule else base.lawful(choices):
+            search = replace(base, fixed={**fixed, **chosen}) if chosen else base
             calls = breaking_calls(search, self.session, rule, alone=self.alone) if rule else search.meeting()
             yield from (arguments for arguments in calls if not _names_row_twice(tool, arguments))
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from random import Random
 
 from skillweave.schema.combination import Combination, MentionedRow, TaskTemplate
@@ -108,7 +109,8 @@ class FixtureBuilder:
                 session.now = self._ago(timedelta(hours=1))
                 self._apply_events(session, events)
                 session.now = self.world.now
-                if self._invariants.broken(session) is None:
+                effects = [*(effect.sql for effect in tool.effects), *chain(*(event.effects for event in events))]
+                if self._invariants.broken(session, effects) is None:
                     return True
             session.undo(before)
             session.now = self._ago(timedelta(days=random.choice(DAYS_AGO)))

@@ -7,8 +7,10 @@ a patch of the task's own. The gates decide which of them are kept.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from itertools import count as numbers
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,9 +26,11 @@ from synth.tasks.kinds import NoInstance
 from synth.tasks.splits import (
     GOAL_FACTOR,
     SPARE_FACTOR,
+    STRICTEST_FIRST,
     SplitDemand,
     allot_persons,
     balanced_combinations,
+    by_coverage,
     is_goal,
 )
 
@@ -34,6 +38,9 @@ MOST_CREATED = 6
 """Persons for whom rows are created, where one candidate will do; half as many again where several are lacking."""
 MOST_FRUITLESS = 3
 """A template gets no more created rows after so many persons in a row for whom nothing came of them."""
+
+ENOUGH = "there are enough instances without it"
+"""Why an instance of a template was not sought."""
 
 Misfit = Callable[[World, Combination], str | None]
 """Why a combination cannot pass the gates; None if it may."""
@@ -52,6 +59,8 @@ class SelectionInput:
     splits: Mapping[str, Split]
     """Template -> its split."""
     seed: str
+    enough: int = 0
+    """Instances of a world of one domain at which templates beside goals are not tried any more; 0: all are tried."""
 
 
 class Selection(NamedTuple):
@@ -70,66 +79,115 @@ def choose_instances(inputs: SelectionInput, misfit: Misfit, late_misfit: Misfit
         late_misfit: The same, for what takes longer to see: only of combinations that are to be chosen.
     """
     world = World(inputs.blueprint, inputs.database, now=inputs.now)
-    lacking: list[TemplateWithoutTasks] = []
-    fitting: dict[str, list[Combination]] = {}
     with world.sharing():
-        chooser = InstanceChooser(world, inputs, misfit, late_misfit)
-        tried = {template.id: chooser.tried(template) for template in told(inputs.templates, "templates")}
-        able = {name: [one for one in found if isinstance(one, Combination)] for name, found in tried.items()}
-        demands = [
-            SplitDemand(inputs.splits[name], frozenset(one.caller for one in combinations), inputs.most[name])
-            for name, combinations in able.items()
-        ]
-        split_of = allot_persons(world.callers, demands)
-        for template in inputs.templates:
-            name = template.id
-            callers = [caller for caller in world.callers if split_of[caller] == inputs.splits[name]]
-            fitting[name], reasons = chooser.fitting(template, able[name], callers)
-            reasons = reasons or [str(one) for one in tried[name] if isinstance(one, NoInstance)]
-            if not fitting[name] and reasons:
-                lacking.append(TemplateWithoutTasks(template=name, reason=_commonest(reasons)))
+        selection = InstanceChooser(world, inputs, misfit, late_misfit).chosen()
     world.close()
-    return Selection(balanced_combinations(inputs.templates, fitting, inputs.most), lacking)
+    return selection
 
 
-class InstanceChooser(NamedTuple):
+@dataclass
+class InstanceChooser:
     """Seeks the instances of a single domain's templates."""
 
     world: World
     inputs: SelectionInput
     misfit: Misfit
     late_misfit: Misfit
+    _lacking: dict[str, str] = field(default_factory=dict)
+    """Template without an instance -> why."""
 
-    def tried(self, template: TaskTemplate) -> list[Combination | NoInstance]:
+    def __post_init__(self) -> None:
+        goals = [template for template in self.inputs.templates if is_goal(template)]
+        others = [template for template in self.inputs.templates if not is_goal(template)]
+        self._goals, self._others = goals, by_coverage(others, lambda template: template)
+        self._most = {**self.inputs.most}
+        self._half = ceil(self.inputs.enough / 2) or sum(self._most.values())
+        """Instances of goals, and of others, that are enough."""
+        for goal in goals:
+            self._most[goal.id] = min(self._most[goal.id], ceil(self._half / len(goals)))
+
+    def chosen(self) -> Selection:
+        """The instances: of goals, and of as many others as are enough."""
+        able = {template.id: self._tried(template) for template in told(self._contested(), "templates")}
+        callers = self._allotted(able)
+        fitting: dict[str, list[Combination]] = {}
+        for template in chain(self._goals, self._others_in_turn(fitting)):
+            own = callers[self.inputs.splits[template.id]]
+            if template.id in able:
+                fitting[template.id] = self._fitting(template, able[template.id], own)
+            else:
+                fitting[template.id] = self._sought(template, own, self._most[template.id], self._any_misfit)
+        self._lacking |= {one.id: ENOUGH for one in self._others if one.id not in fitting}
+        chosen = [template for template in self.inputs.templates if template.id in fitting]
+        reasons = [(one.id, self._lacking[one.id]) for one in self.inputs.templates if one.id in self._lacking]
+        return Selection(
+            balanced_combinations(chosen, fitting, self._most),
+            [TemplateWithoutTasks(template=name, reason=reason) for name, reason in reasons],
+        )
+
+    def _others_in_turn(self, fitting: Mapping[str, Sequence[Combination]]) -> Iterator[TaskTemplate]:
+        """Templates beside goals, until `fitting` has enough of them: kinds in proportion to how many each has."""
+        ahead: dict[str, list[TaskTemplate]] = {}
+        for template in self._others:
+            ahead.setdefault(template.kind, []).append(template)
+        wanted = {kind: len(templates) for kind, templates in ahead.items()}
+        found = dict.fromkeys(ahead, 0)
+        while any(ahead.values()) and sum(found.values()) < self._half:
+            kind = min((kind for kind in ahead if ahead[kind]), key=lambda kind: (found[kind] / wanted[kind], kind))
+            template = ahead[kind].pop(0)
+            yield template
+            found[kind] += len(fitting[template.id])
+
+    def _contested(self) -> list[TaskTemplate]:
+        """Templates that are tried for everybody, before persons are shared out; the others take who is left."""
+        first = self._others[: self._half * 3 // 2] if self.inputs.enough else self._others
+        home = max(self.inputs.splits.values(), key=STRICTEST_FIRST.index, default=None) if self.inputs.enough else None
+        wanted = {one.id for one in first if self.inputs.splits[one.id] != home} | {one.id for one in self._goals}
+        return [template for template in self.inputs.templates if template.id in wanted]
+
+    def _allotted(self, able: Mapping[str, Sequence[Combination]]) -> dict[Split, list[str]]:
+        """The callers of each split. Of templates that were not tried it is not known who could have them."""
+        demands = [
+            SplitDemand(split, frozenset(one.caller for one in able.get(name, ())), self._most[name])
+            for name, split in ((one.id, self.inputs.splits[one.id]) for one in self.inputs.templates)
+        ]
+        split_of = allot_persons(self.world.callers, demands)
+        return {split: [one for one in self.world.callers if split_of[one] == split] for split in STRICTEST_FIRST}
+
+    def _tried(self, template: TaskTemplate) -> list[Combination]:
         """More combinations of a template than are wanted, so that splits can share them out."""
-        return self._sought(template, self.world.callers, SPARE_FACTOR * self.inputs.most[template.id], self.misfit)
+        count = SPARE_FACTOR * self._most[template.id]
+        return self._sought(template, self.world.callers, count, self.misfit)
 
-    def fitting(
+    def _fitting(
         self, template: TaskTemplate, combinations: Sequence[Combination], callers: Collection[str]
-    ) -> tuple[list[Combination], list[str]]:
-        """Those of a template's combinations that some callers may have, and if there are none, why.
+    ) -> list[Combination]:
+        """Those of a template's combinations that some callers may have.
 
         If there are misfits among them, the callers' instances are sought once more, past all misfits.
         """
-        most = self.inputs.most[template.id] * (GOAL_FACTOR if is_goal(template) else 1)
+        most = self._most[template.id] * (GOAL_FACTOR if is_goal(template) else 1)
         own = [one for one in combinations if one.caller in callers][:most]
         if combinations and not own:
-            return [], ["other splits have everybody who could have it"]
-        if not any(self.late_misfit(self.world, one) for one in own):
-            return own, []
-        found = self._sought(template, callers, most, lambda *one: self.misfit(*one) or self.late_misfit(*one))
-        return (
-            [one for one in found if isinstance(one, Combination)],
-            [str(one) for one in found if isinstance(one, NoInstance)],
-        )
+            self._lacking[template.id] = "other splits have everybody who could have it"
+        elif any(self.late_misfit(self.world, one) for one in own):
+            return self._sought(template, callers, most, self._any_misfit)
+        return own
+
+    def _any_misfit(self, world: World, combination: Combination) -> str | None:
+        return self.misfit(world, combination) or self.late_misfit(world, combination)
 
     def _sought(
         self, template: TaskTemplate, callers: Collection[str], count: int, misfit: Misfit
-    ) -> list[Combination | NoInstance]:
-        found = combinations_of(
-            self.world, template, [*callers], count, self.inputs.seed, misfit=lambda one: misfit(self.world, one)
-        )
-        return [*found]
+    ) -> list[Combination]:
+        """Combinations of some callers; if there are none, the commonest reason is kept."""
+        sought = partial(combinations_of, self.world, template, [*callers], count, self.inputs.seed)
+        found = [*sought(misfit=lambda one: misfit(self.world, one))]
+        combinations = [one for one in found if isinstance(one, Combination)]
+        reasons = [str(one) for one in found if isinstance(one, NoInstance)]
+        if reasons and not combinations:
+            self._lacking[template.id] = _commonest(reasons)
+        return combinations
 
 
 def find_candidates(inputs: SelectionInput) -> Selection:

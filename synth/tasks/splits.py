@@ -4,12 +4,12 @@ All templates of a family are in one split, and each person of a world is in one
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import zip_longest
 from math import ceil
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from evaluator.kinds import KINDS
 from skillweave.config.load import nearest
@@ -191,33 +191,38 @@ def combinations_over_share(
     # The share as it is written: 0.9 as a binary fraction is a little more than 9/10.
     least = Fraction(str(share))
     allowed = int(goals * (1 - least) / least) if least else len(others)
-    return {one.id for one in [*_by_coverage(others, known)][allowed:]}
+    return {one.id for one in by_coverage(others, lambda one: known[one.template])[allowed:]}
 
 
 def alternate_goals(combinations: Sequence[Combination], templates: Sequence[TaskTemplate]) -> list[Combination]:
     """All combinations, goals and other kinds in turn; of either first those that cover something new."""
     known = {template.id: template for template in templates}
-    goals = [*_by_coverage([one for one in combinations if is_goal(known[one.template])], known)]
-    others = [*_by_coverage([one for one in combinations if not is_goal(known[one.template])], known)]
+    goals = by_coverage([one for one in combinations if is_goal(known[one.template])], lambda one: known[one.template])
+    others = by_coverage(
+        [one for one in combinations if not is_goal(known[one.template])], lambda one: known[one.template]
+    )
     return [one for pair in zip_longest(goals, others) for one in pair if one is not None]
 
 
-def _by_coverage(combinations: Sequence[Combination], known: Mapping[str, TaskTemplate]) -> Iterator[Combination]:
-    """All combinations, those that cover something new first.
+Thing = TypeVar("Thing")
+
+
+def by_coverage(things: Iterable[Thing], template_of: Callable[[Thing], TaskTemplate]) -> list[Thing]:
+    """All combinations, or templates, those that cover something new first.
 
     Among equals comes first one of each kind, then as many of each as there are in proportion.
     """
     seen: Counter[str] = Counter()
-    turns: dict[tuple[int, str], list[Combination]] = {}
-    for combination in combinations:
-        template = known[combination.template]
+    turns: dict[tuple[int, str], list[Thing]] = {}
+    for thing in things:
+        template = template_of(thing)
         covered = template.forbidden or template.id
         turn = 0 if not seen[covered] else 1 + seen[template.id]
         seen.update({covered, template.id})
-        turns.setdefault((turn, template.kind), []).append(combination)
+        turns.setdefault((turn, template.kind), []).append(thing)
     ranked = [
-        ((turn, place > 1, Fraction(place, len(same)), kind), combination)
+        ((turn, place > 1, Fraction(place, len(same)), kind), thing)
         for (turn, kind), same in turns.items()
-        for place, combination in enumerate(same, start=1)
+        for place, thing in enumerate(same, start=1)
     ]
-    yield from (combination for _, combination in sorted(ranked, key=lambda entry: entry[0]))
+    return [thing for _, thing in sorted(ranked, key=lambda entry: entry[0])]

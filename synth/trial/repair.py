@@ -91,6 +91,8 @@ def repair_faults(blueprint: Blueprint, repair: Mended) -> list[str]:
         faults += contract_faults(contract, draft, book_with(book, repair.contracts))
     if faults:
         return faults
+    if repair == Mended():
+        return []  # All parts stay as they were accepted.
     repaired = apply_repair(blueprint, repair)
     return fatal_faults(repaired) or audit(repaired)
 

@@ -33,6 +33,7 @@ from synth.policy.review import ReviewParams
 from synth.questions.types import Mended
 from synth.search.blocking_rules import why_nobody_can
 from synth.simulation.build import HistoryResult, close_gaps, simulate_history
+from synth.simulation.coverage import BRIEF
 from synth.simulation.events import broken_invariants
 from synth.simulation.generation import filled_tables, run_generator, state_of
 from synth.simulation.history import HistoryPlan
@@ -82,7 +83,7 @@ def _simulated(
 ) -> tuple[HistoryResult, list[BlueprintFault]]:
     """A history, and a fault for each part that broke; after each the history is simulated again without that part."""
     faults: list[BlueprintFault] = []
-    while (result := simulate_history(blueprint, rows, now, plan, seed)).fault:
+    while (result := simulate_history(blueprint, rows, now, plan, seed, BRIEF)).fault:
         tools = (result.broken,) if result.part == "tool" else ()
         faults.append(
             BlueprintFault(result.part, result.broken, f"{result.fault}{_hint(blueprint, result)}", tools=tools)

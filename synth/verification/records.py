@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pydantic import ValidationError
 
 from skillweave.base.errors import ArtifactError
-from skillweave.schema.combination import TaskTemplate, ValidatedTask
+from skillweave.schema.combination import Combination, TaskTemplate, ValidatedTask
 from skillweave.schema.task import Criteria, Gates, Task
 from skillweave.user_prompt import user_prompt
 from skillweave.world.canonical import dump
@@ -19,7 +19,7 @@ from synth.gates.gate import Figures, figures_of
 from synth.gates.judging import validate_combination
 from synth.gates.noise import check_noise
 from synth.gates.reachable import bounds_in
-from synth.gates.variants import tried_template_variants
+from synth.gates.variants import conduct_of, tried_conduct
 from synth.reports.duplicates import read_templates
 from synth.tasks.assembly import hash_of, info_of, provisional_task
 from synth.tasks.replay import Rejected
@@ -69,7 +69,7 @@ def record_faults(world: World, task: Task, kept: ValidatedTask, template: TaskT
 def gate_faults(world: World, kept: ValidatedTask, template: TaskTemplate, stated: Collection[str]) -> Iterator[str]:
     """Where the gates, run again, do not give what is on record."""
     try:
-        bounds, is_first = bounds_in(kept.gates.planner), tried_template_variants(kept.gates)
+        bounds, is_first = bounds_in(kept.gates.planner), tried_conduct(kept.gates)
         again = validate_combination(world, kept.combination, template, stated, bounds, is_first=is_first)
     except Rejected as rejected:
         yield f"does not pass the gates: {rejected}"
@@ -149,13 +149,13 @@ class WorldRecords:
         self._templates = read_templates(dataset.store, world)
         self._kept: dict[str, ValidatedTask] = {}
         self._path = f"validated_tasks/{world}.jsonl"
-        self._tried: set[str] = set()
+        self._tried: list[Combination] = []
         self._fault = ""
         try:
             for line in dataset.store.read(self._path).splitlines():
                 one = ValidatedTask.model_validate_json(line)
                 self._kept[one.combination.id] = one
-                self._tried |= {one.combination.template} if tried_template_variants(one.gates) else set()
+                self._tried += [one.combination] if tried_conduct(one.gates) else []
         except (ArtifactError, ValidationError) as error:
             self._fault = str(error).splitlines()[0]
 
@@ -168,9 +168,10 @@ class WorldRecords:
         elif template is None or kept.combination.template != template.id:
             yield f"task_templates/{task.world}.json has no template {kept.combination.template!r}"
         else:
-            if template.id not in self._tried:
-                yield f"{self._path} has no combination of {template.id!r} whose conduct was tried"
             world = self._dataset.world(task)
+            asked = conduct_of(kept.combination, world.blueprint)
+            if all(conduct_of(one, world.blueprint) != asked for one in self._tried):
+                yield f"{self._path} has no combination whose conduct, as that of {template.id!r}, was tried"
             yield from record_faults(world, task, kept, template)
             if self._tries_gates:
                 yield from gate_faults(world, kept, template, self._dataset.policy(task.world).rules)

@@ -6,6 +6,7 @@ from typing import Any
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint
 from skillweave.schema.record import Row
 from skillweave.world import database
+from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
 from synth.fusion.mediation import MediationInputs
 from synth.fusion.persons import fused_rows
@@ -154,6 +155,15 @@ AIRLINE = _blueprint(
 def joint() -> FusedBlueprint:
     """The contract of both."""
     return fuse([LIBRARY, AIRLINE])
+
+
+@cache
+def singles() -> list[World]:
+    """Each with its own data."""
+    return [
+        World(LIBRARY, state_of(_library(), LIBRARY), now=NOW),
+        World(AIRLINE, state_of(_airline(), AIRLINE), now=NOW),
+    ]
 
 
 @cache

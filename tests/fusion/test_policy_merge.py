@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -14,22 +15,43 @@ from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
 from skillweave.schema.blueprint import BridgeRule
-from skillweave.schema.contract import Policy
+from skillweave.schema.contract import KeyCall, Policy
 from skillweave.schema.fusion import DomainCombination, Fusion, StoryCall, Storyline
-from synth.artifacts import CONTRACTS, DATABASE, DOMAIN_COMBINATIONS, FUSIONS, MEDIATIONS, POLICIES, SERVERS, TOOL_LISTS
+from synth.artifacts import (
+    BLUEPRINTS,
+    CONTRACTS,
+    DATABASE,
+    DOMAIN_COMBINATIONS,
+    FUSIONS,
+    KEY_CALLS,
+    MEDIATIONS,
+    POLICIES,
+    SERVERS,
+    TOOL_LISTS,
+)
 from synth.engine.artifact import Artifact, decode, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.offline.author import OfflineAuthor
+from synth.offline.coding.server import write_server
 from synth.offline.manuals import ManualWriter
 from synth.policy.manual import assemble_manual
+from synth.servers.suite import prepare_suite
+from synth.servers.writing import SERVER_REPORTS
 from synth.steps.s13_policy_merge import MergeParams, policy_merge
-from tests.fusion.companies import AIRLINE, FINES_FIRST, ILL, LIBRARY, NOW, PLANS_ONLY, ground, joint
+from tests.fusion.companies import AIRLINE, FINES_FIRST, ILL, LIBRARY, NOW, PLANS_ONLY, ground, joint, singles
 
 R = TypeVar("R")
 T = TypeVar("T")
 Answer = Callable[[Request], str | None]
 NAME = joint().server
+
+
+@cache
+def key_calls() -> dict[str, list[KeyCall]]:
+    """On which the proofs of the companies' own servers stand."""
+    suites = {one.blueprint.server: prepare_suite(one.blueprint, one.content, NOW, "7") for one in singles()}
+    return {server: list(suite.key_calls) for server, suite in suites.items()}
 
 
 class Run:
@@ -61,6 +83,9 @@ class Run:
         self._write(DATABASE, NAME, ground().content)
         for one in (AIRLINE, LIBRARY):
             self._write(POLICIES, one.server, assemble_manual(ManualWriter(one, Random(1)).parts(), one).encode())
+            self._write(BLUEPRINTS, one.server, encode(BLUEPRINTS, one))
+            self._write(SERVERS, one.server, write_server(one, NOW).encode())
+            self._write(KEY_CALLS, one.server, encode(KEY_CALLS, key_calls()[one.server]))
 
     def record(self, **params: Any) -> ItemRecord:
         """The step's item, run."""
@@ -143,6 +168,20 @@ def test_a_request_can_be_declined_by_any_rule_of_the_domains_and_between_them(r
 def test_the_server_refuses_by_the_bridge_rules_that_tools_hold(run: Run) -> None:
     held = next(rule for rule in run.read(MEDIATIONS).bridges if rule.enforced_by == "tool")
     assert held.error in run.read(SERVERS)
+
+
+def test_the_server_is_carried_over_and_its_author_writes_only_tests(run: Run) -> None:
+    assert [question for question in run.asked if question.startswith("server.")] == ["server.tests"]
+    report = run.read(SERVER_REPORTS)
+    assert (report.carried, report.rounds, report.guards_unmet) == (len(joint().tools), 0, [])
+
+
+def test_what_cannot_be_carried_over_is_written_anew(tmp_path: Path) -> None:
+    made = Run(tmp_path, [PLANS_ONLY])
+    made._write(SERVERS, "Library", write_server(LIBRARY, NOW).replace('rule="R1"', 'rule="R" + "1"').encode())
+    assert made.record().state == "done"
+    assert "server.write" in made.asked
+    assert made.read(SERVER_REPORTS).carried == 0
 
 
 def mediated(change: Callable[[dict[str, Any]], None]) -> Answer:

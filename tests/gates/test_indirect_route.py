@@ -293,11 +293,10 @@ def test_the_figure_counts_the_calls_that_were_tried() -> None:
     made = first(ONE_ONLY, BOOK)
     writes = [tool["name"] for tool in WRITES if tool["name"] != "book_appointment"]
     assert first_calls(ONE_ONLY, hiding(made, *writes)) == 0
-    # Reminders on, and reminders off.
-    switch = [name for name in writes if name != "set_reminders"]
-    assert first_calls(ONE_ONLY, hiding(made, *switch)) == 2
+    # Reminders on or off change nothing that the rule reads.
+    assert first_calls(ONE_ONLY, hiding(made, *(name for name in writes if name != "set_reminders"))) == 0
     whole = first_calls(ONE_ONLY, made)
-    assert whole > 2
+    assert whole > 0
     assert judged(made, world=ONE_ONLY, template=BOOK).gates.lawful["roundabout"] == {"first_calls": whole}
 
 

@@ -13,7 +13,7 @@ from skillweave.schema.contract import RowChange
 from skillweave.schema.score import CommunicateCheck, PolicyCheck, StateCheck
 from skillweave.schema.task import Criteria, Task
 from synth.gates.judging import CombinationJudge
-from synth.gates.variants import check_variants, draw_variants
+from synth.gates.variants import check_variants, conduct_of, draw_variants, keeping_conduct, tried_conduct
 from synth.tasks.replay import Rejected
 from tests.evaluator.trials import replace_check
 from tests.evaluator.variants.clinic import every_task
@@ -204,6 +204,25 @@ def test_a_check_that_lets_needless_declines_pass_is_noticed(monkeypatch: pytest
     replace_check(monkeypatch, "policy", check)
     with pytest.raises(Rejected, match=r"mutant passes: (declined|handed_over)"):
         check_variants(WORLD, task_of(name))
+
+
+def test_conduct_is_tried_once_for_templates_that_ask_for_the_same() -> None:
+    templates = [
+        a_template(calls=[{"tool": "move_appointment"}]).model_copy(update={"id": id}) for id in ("W/a", "W/b")
+    ]
+    judge = CombinationJudge(WORLD, templates, RULES)
+    move, drop = (a_move().model_copy(update={"template": id}) for id in ("W/a", "W/b"))
+    one, other = (judge.validated(combination) for combination in (move, drop))
+    assert [tried_conduct(task.gates) for task in (one, other)] == [True, False]
+    assert conduct_of(a_cancellation(), WORLD.blueprint) != conduct_of(a_move(), WORLD.blueprint)
+
+
+def test_the_task_with_which_conduct_was_tried_is_not_left_out_before_others() -> None:
+    judge = CombinationJudge(WORLD, [a_template(calls=[{"tool": "move_appointment"}])], RULES)
+    passed = [judge.validated(a_move().model_copy(update={"id": id})) for id in ("T/0", "T/1", "T/2")]
+    assert keeping_conduct(passed, {"T/0", "T/1"}, WORLD.blueprint) == {"T/1", "T/2"}
+    assert keeping_conduct(passed, {"T/2"}, WORLD.blueprint) == {"T/2"}
+    assert keeping_conduct(passed, {"T/0", "T/1", "T/2"}, WORLD.blueprint) == {"T/0", "T/1", "T/2"}
 
 
 def test_conduct_is_tried_with_the_first_task_of_a_template_that_passes() -> None:

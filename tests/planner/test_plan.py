@@ -1,9 +1,14 @@
 """The search for plans, on the small clinic: lengths known by hand, bounds that are met, and what must make no odds."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from skillweave.schema.combination import Combination
+from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria
+from skillweave.world.session import ContractSession
+from synth.planner.distance import Distance
 from synth.planner.plan import Planner, PlanSearchResult
 from synth.planner.problem import PlannerBounds, problem_of
 from synth.planner.solutions import sign_in
@@ -97,6 +102,25 @@ def test_the_memo_and_the_time_of_day_make_no_odds(combination: Combination) -> 
     one, again, without = searched(combination), searched(combination), searched(combination, memo=False)
     assert one == again
     assert (one.plans, one.status, one.depth) == (without.plans, without.status, without.depth)
+
+
+@pytest.mark.parametrize("combination", [a_move(), a_quiet_move(), a_paid_cancellation()])
+def test_last_calls_that_no_end_has_are_dead_ends_without_being_made(
+    combination: Combination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+    may_end = Distance.may_end
+
+    def counted(distance: Distance, tool: str, arguments: Mapping[str, Json], session: ContractSession) -> bool:
+        may = may_end(distance, tool, arguments, session)
+        refused.extend([] if may else [tool])
+        return may
+
+    monkeypatch.setattr(Distance, "may_end", counted)
+    found = searched(combination)
+    monkeypatch.setattr(Distance, "may_end", lambda *_: True)
+    assert searched(combination) == found
+    assert "move_appointment" in refused or combination != a_move()
 
 
 def test_the_problem_is_the_same_whatever_the_golden_calls_are() -> None:

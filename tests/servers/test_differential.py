@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.contract import DECLINE
+from skillweave.schema.contract import DECLINE, Call, RowChange
 from skillweave.world import database
 from skillweave.world.world import World
 from synth.offline.coding.server import write_server
-from synth.servers.differential import ExpectedAnswers
+from synth.servers.cases import ServerCase
+from synth.servers.differential import ExpectedAnswers, differences, run_contract
 from synth.servers.suite import DifferentialSuite, prepare_suite, run_suite
 from tests.servers.mutants import Mutant, mutants
 from tests.world.clinic import ROWS, a_blueprint, blueprint_data
@@ -37,6 +38,19 @@ def test_a_right_server_is_equal_to_its_contract(clinic: World, proof: Different
     assert run_suite(proof, write_server(clinic.blueprint, clinic.now)) == []
     assert proof.guards_unmet == ()
     assert proof.tools_unmet == ()
+
+
+def test_cases_may_give_the_unique_value_of_a_row_to_a_new_one(clinic: World) -> None:
+    ana = {"full_name": "Eve", "email": "ana@example.com", "date_of_birth": "1990-01-01", "wants_reminders": True}
+    cases = []
+    for key in [f"PAT-010{number}" for number in range(8)]:
+        freed = RowChange(table="patient", op="update", key={"patient_id": "PAT-0001"}, after={"email": "x@y.z"})
+        taken = RowChange(table="patient", op="insert", key={"patient_id": key}, after={"patient_id": key, **ana})
+        known = Call(tool="identify_patient", arguments={"email": ana["email"], "date_of_birth": "1981-03-01"})
+        cases += [ServerCase("changed rows", (known,), patch=(freed, taken)), ServerCase("own rows", (known,))]
+    expected = run_contract(clinic, cases)
+    assert [answer["ok"] for seen in expected.observed for answer in seen.answers] == [False, True] * 8  # type: ignore[index,call-overload]
+    assert differences(expected, write_server(clinic.blueprint, clinic.now)) == []
 
 
 def test_every_dropped_refusal_is_found(proof: DifferentialSuite) -> None:

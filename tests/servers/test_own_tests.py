@@ -2,7 +2,7 @@
 
 import pytest
 
-from synth.servers.suite import failures
+from synth.servers.writing import failures
 
 TEST = "def test_one():\n    assert True\n"
 

@@ -71,7 +71,7 @@ class Services:
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
         # Nearly all tests ask for the proof of the same world.
-        about = str(arguments[3]) if function is prepare_suite else ""
+        about = str((arguments[3], sorted(arguments[5].tools))) if function is prepare_suite else ""  # type: ignore[attr-defined]
         if about not in KNOWN:
             found = function(*arguments)
             KNOWN.update({about: found} if about else {})

@@ -15,7 +15,7 @@ from skillweave.schema.blueprint import Blueprint, FusedEntity
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import table_of
-from synth.offline.coding.sql_text import call, is_word, split, top_level, unwrap
+from synth.servers.sql_text import GIVEN, call, is_word, split, top_level, unwrap
 
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "in": "not in", "not in": "in"}
 
@@ -137,8 +137,6 @@ RESERVED = frozenset(
     {"db", "new_id", "server", "Refused", "Row", "ServerSession", "Server", "Date", "Moment", "Annotated"}
 )
 RESERVED |= {"People", "Member"}
-GIVEN = frozenset({"caller", "person", "now"})
-"""Bindings that the session provides."""
 TEXT_TYPES = frozenset({"string", "date", "datetime"})
 NUMBER_TYPES = frozenset({"integer", "number", "boolean"})
 

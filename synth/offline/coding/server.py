@@ -11,10 +11,10 @@ from skillweave.schema.contract import Guard, Tool
 from skillweave.schema.record import Json
 from skillweave.world.canonical import minted_by
 from synth.offline.coding.scope import FetchedRow, FetchedValue, PythonCondition, Scope, stem_of
-from synth.offline.coding.sql_text import call, closing, is_word, refusal, text_of, tokens_of, unwrap
-from synth.offline.coding.translator import Translator, bound
+from synth.offline.coding.translator import Translator
 from synth.offline.services import OfflineQuestion
 from synth.servers.skeleton import BODY_WIDTH, LINE_WIDTH, booleans, function_head, registry, string
+from synth.servers.sql_text import bound, call, queried_test, refusal, tokens_of
 from synth.servers.suite import CallExample
 
 Line = str | FetchedRow | FetchedValue
@@ -119,7 +119,7 @@ def _guard_lines(guard: Guard, scope: Scope) -> list[Line]:
     test = _refusal_test(condition)
     if test is None:
         scope.undo(before)
-        test = _queried_test(guard.holds)
+        test = queried_test(guard.holds)
     else:
         scope.facts |= condition.facts
     return [*scope.pending, *test, *refusal(guard.error, guard.says, guard.rule)]
@@ -135,17 +135,6 @@ def _refusal_test(condition: PythonCondition) -> list[str] | None:
         return None
     first, *others = condition.broken
     return ["if (", f"    {first}", *(f"    {word} {part}" for part in others), "):"]
-
-
-def _queried_test(sql: str) -> list[str]:
-    """The `if` of a guard that the database decides as a whole."""
-    tokens = unwrap(tokens_of(sql))
-    negated = is_word(tokens[0], "NOT") and len(tokens) > 1 and is_word(tokens[1], "EXISTS")
-    inner = tokens[1:] if negated else tokens
-    if is_word(inner[0], "EXISTS") and closing(inner, 1) == len(inner) - 1:
-        opening = "if db.exists(" if negated else "if not db.exists("
-        return call(opening, text_of(inner[2:-1]), bound(inner), "):")
-    return call("if not db.true(", text_of(tokens), bound(tokens), "):")
 
 
 def write_tests(blueprint: Blueprint, examples: Sequence[CallExample]) -> str:

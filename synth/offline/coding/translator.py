@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from synth.offline.coding.scope import (
-    GIVEN,
     OPPOSITE,
     FetchedRow,
     Operand,
@@ -26,9 +25,10 @@ from synth.offline.coding.scope import (
     stem_of,
     truth,
 )
-from synth.offline.coding.sql_text import (
+from synth.servers.skeleton import string
+from synth.servers.sql_text import (
     COMPARISONS,
-    bindings,
+    bound,
     closing,
     is_word,
     split,
@@ -37,7 +37,6 @@ from synth.offline.coding.sql_text import (
     top_level,
     unwrap,
 )
-from synth.servers.skeleton import string
 
 Tokens = Sequence[str]
 NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -246,11 +245,6 @@ class Translator:
         codes = [operand.code for operand in values if operand is not None]
         pairs = [f"{key.code}: {code}" for key, code in zip(keys, codes, strict=False) if key is not None]
         return Operand(f"{{{', '.join(pairs)}}}.get({subject.code}, {codes[-1]})", kinds.pop())
-
-
-def bound(tokens: Tokens) -> list[str]:
-    """Arguments that give a statement its bindings. The session provides the caller and the clock."""
-    return [f"{name}={name}" for name in bindings(tokens) if name not in GIVEN]
 
 
 class Untranslatable(Exception):

@@ -1,11 +1,13 @@
 """SQL as tokens, and statements and errors as they are written in a server's source.
 
 Tokens are enough to take an expression apart and to lay a statement out without changing one of them. sqlglot would
-print a statement in its own words; a server holds the author's.
+print a statement in its own words; a server holds the author's. The form of a server's function is the rest of it.
 """
 
+import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
 from synth.servers.skeleton import BODY_WIDTH, string, strings
 
@@ -65,6 +67,14 @@ def is_word(token: str, *words: str) -> bool:
 def bindings(tokens: Sequence[str]) -> list[str]:
     """The names that are bound, in the order of their first use."""
     return list(dict.fromkeys(token[1:] for token in tokens if token.startswith(":") and len(token) > 1))
+
+
+GIVEN = frozenset({"caller", "person", "now"})
+
+
+def bound(tokens: Sequence[str]) -> list[str]:
+    """Arguments that give a statement its bindings, but for those that the session provides."""
+    return [f"{name}={name}" for name in bindings(tokens) if name not in GIVEN]
 
 
 def top_level(tokens: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -240,6 +250,17 @@ def wrap(items: Sequence[str]) -> list[str]:
     return [f"    {item}," for item in items]
 
 
+def queried_test(sql: str) -> list[str]:
+    """The `if` of a broken guard that the database decides as a whole."""
+    tokens = unwrap(tokens_of(sql))
+    negated = is_word(tokens[0], "NOT") and len(tokens) > 1 and is_word(tokens[1], "EXISTS")
+    inner = tokens[1:] if negated else tokens
+    if is_word(inner[0], "EXISTS") and closing(inner, 1) == len(inner) - 1:
+        opening = "if db.exists(" if negated else "if not db.exists("
+        return call(opening, text_of(inner[2:-1]), bound(inner), "):")
+    return call("if not db.true(", text_of(tokens), bound(tokens), "):")
+
+
 def refusal(code: str, message: str, rule: str) -> list[str]:
     """The statement that refuses a call, inside an `if`."""
     flat = f"    raise Refused({string(code)}, {string(message)}, rule={string(rule)})"
@@ -254,3 +275,76 @@ def refusal(code: str, message: str, rule: str) -> list[str]:
         f"        rule={string(rule)},",
         "    )",
     ]
+
+
+class TextEdit(NamedTuple):
+    """A part of a text to be replaced, in characters."""
+
+    start: int
+    end: int
+    """The position after the last character."""
+    text: str
+
+
+def edited(text: str, edits: Iterable[TextEdit]) -> str:
+    """The text with these parts replaced, of which no two overlap."""
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
+
+
+Definition = ast.FunctionDef | ast.Assign | ast.AnnAssign
+
+
+def sessions_in(node: ast.AST) -> set[str]:
+    """The names by which a function and those in it know the session."""
+    return {
+        argument.arg
+        for argument in ast.walk(node)
+        if isinstance(argument, ast.arg) and getattr(argument.annotation, "id", "") == "ServerSession"
+    }
+
+
+def is_session_call(node: ast.AST, names: set[str]) -> bool:
+    """Whether a node calls a method of one of these names."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in names
+
+
+class SourceForm(ast.NodeTransformer):
+    """The form of definitions: their syntax trees with names mapped and statements taken out."""
+
+    def __init__(self, names: Mapping[str, str], tables: Mapping[str, str], rules: Mapping[str, str]) -> None:
+        self.statements: list[tuple[str, str]] = []
+        """Method of the session and its statement, in order."""
+        self._names, self._tables, self._rules = names, tables, rules
+        self._session_names: set[str] = set()
+
+    def of(self, node: Definition, is_tool: bool, skipped: range = range(0)) -> str:
+        """The form of a definition, which is changed; of a tool without its head and the skipped statements."""
+        self._session_names = sessions_in(node)
+        parts: Sequence[ast.AST] = [node]
+        if isinstance(node, ast.FunctionDef):
+            node.name = self._names.get(node.name, node.name)
+            if is_tool:
+                parts = [part for place, part in enumerate(node.body) if place and place not in skipped]
+        return "\n".join(ast.dump(self.visit(part)) for part in parts)
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self._names.get(node.id, node.id)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        if isinstance(node.value, str):
+            node.value = self._rules.get(node.value, node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if is_session_call(node, self._session_names) and node.args and isinstance(first := node.args[0], ast.Constant):
+            method = cast(ast.Attribute, node.func).attr
+            if method == "new_id":
+                first.value = self._tables.get(str(first.value), str(first.value))
+            else:
+                self.statements.append((method, str(first.value)))
+                first.value = None
+        return self.generic_visit(node)
