@@ -129,8 +129,8 @@ class State:
         try:
             answer, change = work(copy.connection)
         finally:
-            if change is None and copy.connection.total_changes > before:
-                copy.undo()
+            if change is None:
+                copy.undo(is_changed=copy.connection.total_changes > before)
         if change is None:
             return answer, self._node
         reached = StateNode(self._node, change)

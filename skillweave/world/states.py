@@ -162,8 +162,16 @@ class StateFollower:
         self._saved.pop()
         self._logged.pop()
 
-    def undo(self) -> None:
-        """Come back to the last savepoint, or to one before it."""
+    def undo(self, *, is_changed: bool = True) -> None:
+        """Come back to the last savepoint, or to one before it.
+
+        Args:
+            is_changed: Whether rows may differ since; if not, only the log is shortened. A statement that fails leaves
+                its rows as they were, but its triggers have told of them.
+        """
+        if not is_changed:
+            del self._log[self._logged[-1] :]
+            return
         self._undone += 1
         if not self.connection.in_transaction or len(self._saved) == 1 or self._undone > MOST_UNDONE:
             self._restart()

@@ -12,7 +12,7 @@ from itertools import accumulate, chain
 from typing import NamedTuple, TypeVar, cast
 
 from skillweave.base.code import parse_python
-from skillweave.base.errors import WorldError
+from skillweave.base.errors import ArtifactError, WorldError
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.world.interpreter import guard_query
 from skillweave.world.sql import parse
@@ -62,7 +62,12 @@ class CarriedServer(NamedTuple):
 async def carried_source(ctx: Context[P], fused: FusedBlueprint) -> CarriedSource:
     """The server of the item's fused world. Reads BLUEPRINTS, SERVERS and KEY_CALLS of its domains."""
     names = [member.server for member in fused.members]
-    servers = [(ctx.read(BLUEPRINTS, name), ctx.read(SERVERS, name)) for name in names]
+    try:
+        servers = [(ctx.read(BLUEPRINTS, name), ctx.read(SERVERS, name)) for name in names]
+    except ArtifactError:
+        missing = ", ".join(name for name in names if name not in ctx.keys(SERVERS))
+        ctx.log(f"the server is written anew: there is none of {missing}")
+        return CarriedSource("", {})
     source, fault = await ctx.offload(carried_server, fused, servers, ctx.now)
     ctx.log(f"the server is {f'written anew: {fault}' if fault else 'carried over'}")
     return CarriedSource(source, {name: ctx.read(KEY_CALLS, name) for name in names})
