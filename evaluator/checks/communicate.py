@@ -97,8 +97,14 @@ def _said(
 
 def _returns(value: Json, wanted: Sequence[Json]) -> bool:
     """Whether one of the values stands in a result, at any level."""
-    if isinstance(value, dict):
-        value = [*value.values()]
-    if not isinstance(value, list):
-        return any(value == one and type(value) is type(one) for one in wanted)
-    return any(_returns(part, wanted) for part in value if part in wanted or isinstance(part, (dict, list)))
+    parts = [*value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    if any(one in parts for one in wanted) and any(
+        part == one and type(part) is type(one) for part in parts for one in wanted
+    ):
+        return True
+    return not _NESTED.isdisjoint(map(type, parts)) and any(
+        _returns(part, wanted) for part in parts if isinstance(part, (dict, list))
+    )
+
+
+_NESTED = frozenset({dict, list})

@@ -200,7 +200,7 @@ def _sort_of(
     call: VariantCall,
     before: list[RowChange],
     touched: set[str],
-    wanted: Collection[WriteSort],
+    wanted: set[WriteSort],
 ) -> WriteSort | None:
     """The sort of a write, which is executed and rolled back; None if it fails, reaches the goal, or is not wanted."""
     mark = session.mark()
@@ -208,8 +208,10 @@ def _sort_of(
         result = session.call(call.tool, call.arguments)
         if not result.ok or not any(result.changed):
             return None
-        is_undoing = any(_row(change) in touched for change in delta(before, session.diff()))
-        sort: WriteSort = "broken_rule" if result.violations else "undone" if is_undoing else "extra_write"
+        sort: WriteSort = "broken_rule" if result.violations else "extra_write"
+        if sort == "extra_write" and not wanted.isdisjoint(("extra_write", "undone")):
+            is_undoing = any(_row(change) in touched for change in delta(before, session.diff()))
+            sort = "undone" if is_undoing else sort
         return sort if sort in wanted and not executor.reaches_goal(session.canonical()) else None
     finally:
         session.forget(mark)

@@ -202,7 +202,9 @@ class Distance:
         return frozenset(
             name
             for name in wanted.keys() | actual.keys()
-            if self._comparison(table, name) != "free" and not self._is_same(table, name, wanted, actual)
+            if not (name in wanted and name in actual and is_same(wanted[name], actual[name]))
+            and self._comparison(table, name) != "free"
+            and not self._is_same(table, name, wanted, actual)
         )
 
     def _is_same(self, table: str, name: str, wanted: Cells, actual: Cells) -> bool:

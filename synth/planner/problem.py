@@ -3,10 +3,9 @@
 The problem never contains the golden calls, so that the planner finds its own solution.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 from pydantic import Field
@@ -26,6 +25,9 @@ from synth.tasks.replay import rows_of
 
 Columns = Mapping[str, Json]
 """Columns of a row, with their values."""
+
+Cell = tuple[str, type, Json]
+"""Column, type and value."""
 
 
 class PlannerBounds(NamedTuple):
@@ -108,13 +110,12 @@ class PlanningProblem:
         """Open a session as the task does."""
         return self.world.session(caller=self.caller, now=self.now, patch=self.patch, hidden=self.hidden)
 
-    def is_meant(self, row: Columns) -> bool:
-        """Whether a row of a result may be one that the user mentions."""
-        return any(
-            any(column in row for column in columns)
-            and all(row[column] == value for column, value in columns.items() if column in row)
-            for columns in self.rows
-        )
+    def meant(self, rows: Sequence[Columns]) -> list[Columns]:
+        """The rows, all of the same columns, that may be ones that the user mentions."""
+        shown: Columns = rows[0] if rows else {}
+        known = [[(name, value) for name, value in columns.items() if name in shown] for columns in self.rows]
+        known = [columns for columns in known if columns]
+        return [row for row in rows if any(all(row[name] == value for name, value in columns) for columns in known)]
 
 
 def problem_of(world: World, combination: Combination, criteria: Criteria) -> PlanningProblem:
@@ -151,15 +152,14 @@ class ShownResult:
         self._prefixes = problem.prefixes
         self.tool = result.call.tool
         self.arguments = result.call.arguments
-        self.rows = rows_of(result)
-        is_one = not isinstance(result.value, list)
-        self.meant = [row for row in self.rows if is_one or problem.is_meant(row)]
+        self.rows: Sequence[Columns] = rows_of(result)
+        self.meant = problem.meant(self.rows) if isinstance(result.value, list) else self.rows
         """Rows that the user mentions, or the only row of a result."""
 
     @cached_property
-    def near(self) -> list[KnownValue]:
-        """The cells of the rows that the user may mean."""
-        return [KnownValue(name, value) for row in self.meant for name, value in row.items() if value is not None]
+    def near(self) -> dict[Cell, None]:
+        """The different cells of the rows that the user may mean, in order."""
+        return _different_cells(self.meant)
 
     @cached_property
     def cells(self) -> list[KnownValue]:
@@ -167,33 +167,48 @@ class ShownResult:
         return [KnownValue(name, value) for row in self.rows for name, value in row.items() if value is not None]
 
     @cached_property
-    def meant_keys(self) -> dict[tuple[str, str], None]:
-        """Entity and key of each key in the rows that the user may mean, in order."""
-        return self._keys(self.near)
+    def meant_keys(self) -> dict[str, dict[str, None]]:
+        """Entity -> the keys in the rows that the user may mean, in order."""
+        return self._keys(self.meant)
 
     @cached_property
-    def keys(self) -> dict[tuple[str, str], None]:
-        """Entity and key of each key in all rows, in order."""
-        return self._keys(self.cells)
+    def keys(self) -> dict[str, dict[str, None]]:
+        """Entity -> the keys in all rows, in order."""
+        return self._keys(self.rows)
 
-    def _keys(self, cells: Sequence[KnownValue]) -> dict[tuple[str, str], None]:
-        texts = dict.fromkeys(known.value for known in cells if isinstance(known.value, str))
-        entities = ((self._prefixes.get(text.rpartition("-")[0]), text) for text in texts)
-        return {(entity, text): None for entity, text in entities if entity is not None}
+    def _keys(self, rows: Sequence[Columns]) -> dict[str, dict[str, None]]:
+        by_entity: dict[str, dict[str, None]] = {}
+        for text in dict.fromkeys(value for row in rows for value in row.values() if isinstance(value, str)):
+            entity = self._prefixes.get(text.rpartition("-")[0])
+            if entity is not None:
+                by_entity.setdefault(entity, {})[text] = None
+        return by_entity
 
     def shows(self, value: Json, *, meant: bool = False) -> bool:
         """Whether a row holds the value, or a time on that day; `meant` looks only at rows that the user may mean."""
-        return any(_gives(known.value, value) for known in (self.near if meant else self.cells))
+        shown, days = self._meant_values if meant else self._values
+        if isinstance(value, (list, dict)):
+            return False
+        return (isinstance(value, bool), value) in shown or (value in days and value_type(value) == "date")
+
+    @cached_property
+    def _values(self) -> tuple[Container[object], Container[object]]:
+        return _values_and_days(self.rows)
+
+    @cached_property
+    def _meant_values(self) -> tuple[Container[object], Container[object]]:
+        return _values_and_days(self.meant)
 
 
-def _gives(shown: Json, value: Json) -> bool:
-    if isinstance(shown, bool) or isinstance(value, bool):
-        return shown is value
-    if shown == value:
-        return True
-    return (
-        isinstance(shown, str) and isinstance(value, str) and value_type(value) == "date" and shown[:11] == f"{value} "
-    )
+def _values_and_days(rows: Sequence[Columns]) -> tuple[Container[object], Container[object]]:
+    """The values in rows, each with whether it is true or false, and what stands before the times in them."""
+    values = {(isinstance(value, bool), value) for row in rows for value in row.values() if value is not None}
+    return values, {text[:10] for _, text in values if isinstance(text, str) and text[10:11] == " "}
+
+
+def _different_cells(rows: Sequence[Columns]) -> dict[Cell, None]:
+    cells = ((name, type(value), value) for row in rows for name, value in row.items() if value is not None)
+    return dict.fromkeys(cells)
 
 
 @dataclass(frozen=True)
@@ -209,15 +224,15 @@ class Knowledge:
     @cached_property
     def keys(self) -> dict[str, dict[str, None]]:
         """Entity -> keys that calls have shown; rows that the user may mean come first."""
-        return _by_entity([*self._meant_keys, *(reading.keys for reading in self.readings)])
+        return _together([*self._meant_keys, *(reading.keys for reading in self.readings)])
 
     @cached_property
     def meant(self) -> dict[str, dict[str, None]]:
         """Entity -> keys of the rows that the user may mean, and of rows that writes returned."""
-        return _by_entity(self._meant_keys)
+        return _together(self._meant_keys)
 
     @property
-    def _meant_keys(self) -> list[Iterable[tuple[str, str]]]:
+    def _meant_keys(self) -> list[dict[str, dict[str, None]]]:
         return [*(result.keys for result in self.results), *(reading.meant_keys for reading in self.readings)]
 
     def values(self, slot: Slot) -> list[Value]:
@@ -238,37 +253,43 @@ class Knowledge:
         parameter = slot.parameter
         said = self.problem.said
         named = [known for known in said if known.name == parameter.name]
-        shown = [known for known in self._near if _may_give(known, parameter)]
-        values = [_as(known.value, parameter) for known in (*named, *said, *shown)]
+        shown = self._texts if parameter.type in ("string", "date", "datetime") else self._numbers(parameter)
+        values = [_as(value, parameter) for value in (*(known.value for known in (*named, *said)), *shown)]
         if parameter.type in ("integer", "number"):
             values += [int(number) if number == int(number) else number for number in slot.literals]
         return list({(type(value), value): value for value in values if value is not None}.values())
 
+    def _numbers(self, parameter: Parameter) -> list[Json]:
+        return [value for name, _, value in self._near if _may_give(name, parameter)]
+
     @cached_property
-    def _near(self) -> list[KnownValue]:
+    def _texts(self) -> Iterable[Json]:
+        """The different texts among the values most likely to be used."""
+        return dict.fromkeys(value for _, kind, value in self._near if kind is str)
+
+    @cached_property
+    def _near(self) -> dict[Cell, None]:
         """The values most likely to be used, once each: results of writes, then rows that the user may mean."""
-        cells = [known for result in self.results for known in result.cells]
-        near = [*cells, *(known for reading in self.readings for known in reading.near)]
-        return [*{(known.name, type(known.value), known.value): known for known in near}.values()]
+        near: dict[Cell, None] = {}
+        for result in self.results:
+            near |= _different_cells(result.rows)
+        for reading in self.readings:
+            near |= reading.near
+        return near
 
 
-def _by_entity(keys: Iterable[Iterable[tuple[str, str]]]) -> dict[str, dict[str, None]]:
-    by_entity: dict[str, dict[str, None]] = {}
-    for entity, key in chain.from_iterable(keys):
-        by_entity.setdefault(entity, {})[key] = None
-    return by_entity
+def _together(keys: Iterable[dict[str, dict[str, None]]]) -> dict[str, dict[str, None]]:
+    together: dict[str, dict[str, None]] = {}
+    for by_entity in keys:
+        for entity, found in by_entity.items():
+            together.setdefault(entity, {}).update(found)
+    return together
 
 
-def _may_give(known: KnownValue, parameter: Parameter) -> bool:
-    """Whether a returned value fits a parameter: amounts of money fit each other, other numbers only by name."""
-    match parameter.type:
-        case "integer" | "number":
-            both = known.name.endswith("_cents") and parameter.name.endswith("_cents")
-            return both or known.name == parameter.name
-        case "string" | "date" | "datetime":
-            return isinstance(known.value, str)
-        case _:
-            return False
+def _may_give(name: str, parameter: Parameter) -> bool:
+    """Whether a returned value fits a number: amounts of money fit each other, other numbers only by name."""
+    both = name.endswith("_cents") and parameter.name.endswith("_cents")
+    return parameter.type in ("integer", "number") and (both or name == parameter.name)
 
 
 def _as(value: Json, parameter: Parameter) -> Value:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice, product
 from typing import NamedTuple
 
@@ -250,9 +251,7 @@ class SmallestReads:
         parameter = tool.parameter(name)
         if isinstance(value, (bool, list, dict)) or value is None or parameter.enum:
             return None
-        known_texts = {str(known.value) for known in self.problem.said}
-        if parameter.type == "date":
-            known_texts |= {text[:10] for text in known_texts}
+        known_texts = self._said_days if parameter.type == "date" else self._said_texts
         if not parameter.refers_to and (str(value) in known_texts or value in slots(tool)[name].literals):
             return None
         return value
@@ -265,5 +264,19 @@ class SmallestReads:
 
     def _is_returned(self, value: str | int | float, stage: int) -> bool:
         """Whether an earlier call or a write of the plan has returned the value."""
-        writes = [ShownResult(self.problem, earlier.write) for earlier in self.stages[:stage] if earlier.write]
+        writes = [reading for reading in self._returned[:stage] if reading]
         return any(reading.shows(value) for reading in [*self.given, *writes])
+
+    @cached_property
+    def _returned(self) -> list[ShownResult | None]:
+        """What the write of each stage returned."""
+        return [ShownResult(self.problem, stage.write) if stage.write else None for stage in self.stages]
+
+    @cached_property
+    def _said_texts(self) -> frozenset[str]:
+        return frozenset(str(known.value) for known in self.problem.said)
+
+    @cached_property
+    def _said_days(self) -> frozenset[str]:
+        """What the user says, and the days of the times in it."""
+        return self._said_texts | {text[:10] for text in self._said_texts}
