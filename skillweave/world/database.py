@@ -33,6 +33,7 @@ SQL_TYPES: dict[AttributeType, str] = {
 
 SOUND = frozenset({str, int, bool, type(None)})
 """Types all of whose values are JSON values."""
+_COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _MAGIC = b"SQLite format 3\0"
 """The first bytes of every SQLite file."""
 
@@ -137,9 +138,18 @@ def with_booleans(row: tuple[Value, ...], positions: Iterable[int]) -> tuple[Val
 
 def digest(connection: sqlite3.Connection, blueprint: Blueprint) -> str:
     """sha256 of `{table: [row, ...]}` as compact JSON: tables and columns sorted by name, rows by key."""
-    state = {entity.table: rows(connection, entity) for entity in blueprint.tables}
-    text = json.dumps(state, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of({entity.table: text_of(rows(connection, entity)) for entity in blueprint.tables})
+
+
+def digest_of(texts: Mapping[str, str]) -> str:
+    """The digest of a database, from the text of each table's rows."""
+    state = ",".join(f"{text_of(table)}:{text}" for table, text in sorted(texts.items()))
+    return hashlib.sha256(f"{{{state}}}".encode()).hexdigest()
+
+
+def text_of(value: Sequence[Row] | str) -> str:
+    """The text of a table's rows, or of its name, in a digest."""
+    return _COMPACT.encode(value)
 
 
 def to_bytes(connection: sqlite3.Connection, blueprint: Blueprint) -> bytes:
