@@ -192,11 +192,7 @@ class PreparedWorld:
 def _content(state: bytes | Path | sqlite3.Connection, blueprint: Blueprint) -> bytes:
     if isinstance(state, sqlite3.Connection):
         return database.to_bytes(state, blueprint)
-    loaded = database.load(state, blueprint)
-    try:
-        return loaded.serialize()
-    finally:
-        loaded.close()
+    return database.content_of(state, blueprint)
 
 
 class StepMeter:
