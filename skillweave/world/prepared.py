@@ -18,7 +18,7 @@ from skillweave.schema.entity import ColumnComparison, Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.canonical import IdCounter, counter_of
-from skillweave.world.database import create_indices, create_views
+from skillweave.world.database import create_indices, create_views, schema_of
 from skillweave.world.diff import RowReader, reader_of, snapshot
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.sql import authorize
@@ -156,7 +156,7 @@ class PreparedWorld:
         """
         compiled = self._compiled.get(name)
         if compiled is None:
-            compiled = self._compiled[name] = compile_tool(self._tools[name], self.blueprint)
+            compiled = self._compiled[name] = compile_tool(self._tools[name], self.blueprint, self._schema)
         return compiled
 
     def entity(self, table: str) -> Entity:
@@ -182,6 +182,10 @@ class PreparedWorld:
         """The id counter of a session without a patch."""
         with self.pool.lent() as copy:
             return counter_of(copy.connection, self.blueprint)
+
+    @cached_property
+    def _schema(self) -> str:
+        return schema_of(self.blueprint)
 
     @cached_property
     def _originals(self) -> dict[str, dict[str, Row]]:
