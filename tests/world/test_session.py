@@ -190,7 +190,7 @@ def test_a_transfer_ends_the_session() -> None:
             {"effects": [{"rule": "R8", "sql": "UPDATE slot SET slot_id = NULL WHERE slot_id = :slot_id", "says": ""}]},
             "NULL",
         ),
-        ({"effects": [{"rule": "R8", "sql": "UPDATE slot SET slot_id = 'SLO-9999' WHERE is_free", "says": ""}]}, "UNIQUE"),
+        ({"effects": [{"rule": "R8", "sql": "UPDATE slot SET slot_id = 'S' WHERE is_free", "says": ""}]}, "UNIQUE"),
         ({"returns": {"rows": "one", "select": "SELECT slot_id FROM slot WHERE slot_id = 'none'"}}, "0 rows"),
         ({"returns": {"rows": "one", "select": "SELECT slot_id FROM slot WHERE slot_id <> :slot_id"}}, "7 rows"),
         ({"returns": {"rows": "one", "select": "SELECT sum(9223372036854775807) AS x FROM slot"}}, "overflow"),
