@@ -1,9 +1,8 @@
 """The database of a world: create it from a blueprint, fill it, save it, and load it with checks.
 
 The same rows give the same bytes. This module never opens a foreign database file in place: it copies the rows into its
-own tables. A fused
-world has a view for each member's persons, with the member's own columns and the shared ones. Views belong to a
-connection and never to a file. An update through a view changes both tables.
+own tables. A fused world has a view for each member's persons, with the member's own columns and the shared ones. Views
+belong to a connection and never to a file. An update through a view changes both tables.
 """
 
 import hashlib
@@ -12,6 +11,9 @@ import math
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,9 @@ SQL_TYPES: dict[AttributeType, str] = {
 
 SOUND = frozenset({str, int, bool, type(None)})
 """Types all of whose values are JSON values."""
+KEPT = 32
+"""Contents of databases that a process keeps, of those that it has checked."""
+_COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 _MAGIC = b"SQLite format 3\0"
 """The first bytes of every SQLite file."""
 
@@ -137,9 +142,18 @@ def with_booleans(row: tuple[Value, ...], positions: Iterable[int]) -> tuple[Val
 
 def digest(connection: sqlite3.Connection, blueprint: Blueprint) -> str:
     """sha256 of `{table: [row, ...]}` as compact JSON: tables and columns sorted by name, rows by key."""
-    state = {entity.table: rows(connection, entity) for entity in blueprint.tables}
-    text = json.dumps(state, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return digest_of({entity.table: text_of(rows(connection, entity)) for entity in blueprint.tables})
+
+
+def digest_of(texts: Mapping[str, str]) -> str:
+    """The digest of a database, from the text of each table's rows."""
+    state = ",".join(f"{text_of(table)}:{text}" for table, text in sorted(texts.items()))
+    return hashlib.sha256(f"{{{state}}}".encode()).hexdigest()
+
+
+def text_of(value: Sequence[Row] | str) -> str:
+    """The text of a table's rows, or of its name, in a digest."""
+    return _COMPACT.encode(value)
 
 
 def to_bytes(connection: sqlite3.Connection, blueprint: Blueprint) -> bytes:
@@ -186,6 +200,20 @@ def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:
     Raises:
         ArtifactError: The file cannot be read, is damaged, or has other tables or columns than the blueprint.
     """
+    own = connect()
+    with closing(sqlite3.connect(":memory:")) as sound:
+        sound.deserialize(content_of(source, blueprint))
+        sound.backup(own)
+    create_views(own, blueprint)
+    return own
+
+
+def content_of(source: Path | bytes, blueprint: Blueprint) -> bytes:
+    """What a file with these rows in new tables holds: `load` says what is checked, which is done once for a content.
+
+    Raises:
+        ArtifactError: As `load`.
+    """
     label = repr(source.name) if isinstance(source, Path) else "given as bytes"
     try:
         content = source.read_bytes() if isinstance(source, Path) else source
@@ -193,15 +221,36 @@ def load(source: Path | bytes, blueprint: Blueprint) -> sqlite3.Connection:
         raise ArtifactError(f"database {label} cannot be read: {error.strerror}") from error
     if not content.startswith(_MAGIC):
         raise ArtifactError(f"database {label} is no SQLite database")
-    foreign = connect()
+    return _checked(_Foreign(content, schema_of(blueprint), blueprint, label))
+
+
+def schema_of(blueprint: Blueprint) -> str:
+    """The tables and views of a blueprint, as a text that differs if anything of them does."""
+    return "\n".join(part.model_dump_json() for part in [*blueprint.tables, *blueprint.views])
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    """A database file that is to be checked, known by its content and by the tables that it has to fit."""
+
+    content: bytes
+    schema: str
+    blueprint: Blueprint = field(compare=False)
+    label: str = field(compare=False)
+
+
+@lru_cache(maxsize=KEPT)
+def _checked(source: _Foreign) -> bytes:
+    foreign, content = connect(), source.content
     try:
         # The header of a file in write-ahead mode prevents opening it in memory.
         foreign.deserialize(content[:18] + b"\1\1" + content[20:])
         foreign.execute("PRAGMA cell_size_check = ON")
-        _refuse_foreign(foreign, blueprint, label)
-        return _copied(foreign, blueprint, label)
+        _refuse_foreign(foreign, source.blueprint, source.label)
+        with closing(_copied(foreign, source.blueprint, source.label)) as own:
+            return own.serialize()
     except sqlite3.Error as error:
-        raise ArtifactError(f"database {label} is damaged or breaks its own constraints: {error}") from error
+        raise ArtifactError(f"database {source.label} is damaged or breaks its own constraints: {error}") from error
     finally:
         foreign.close()
 

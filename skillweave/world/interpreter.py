@@ -23,6 +23,8 @@ from skillweave.world.lineage import ColumnLineage
 
 MAX_ROWS = 10_000
 """Most rows of a result; more are a defect."""
+KEPT_TOOLS = 2048
+"""Tools that a process keeps ready to run."""
 
 
 Bindings = Mapping[str, BoundValue]
@@ -91,8 +93,28 @@ def _first_broken(guards: Sequence[Guard]) -> str:
     )
 
 
-def compile_tool(tool: Tool, blueprint: Blueprint) -> CompiledTool:
-    """Make a tool ready to run. Raises WorldError if its SQL holds what contract SQL may not."""
+@dataclass(frozen=True)
+class _SourceTool:
+    """A tool that is to be compiled, known by its text and by the tables and views that its SQL may use."""
+
+    text: str
+    schema: str
+    tool: Tool = field(compare=False)
+    blueprint: Blueprint = field(compare=False)
+
+
+def compile_tool(tool: Tool, blueprint: Blueprint, schema: str) -> CompiledTool:
+    """Make a tool ready to run, once for all worlds of the same tables. `schema` is `schema_of` the blueprint.
+
+    Raises:
+        WorldError: Its SQL holds what contract SQL may not.
+    """
+    return _compiled(_SourceTool(tool.model_dump_json(), schema, tool, blueprint))
+
+
+@lru_cache(maxsize=KEPT_TOOLS)
+def _compiled(source: _SourceTool) -> CompiledTool:
+    tool, blueprint = source.tool, source.blueprint
     lineage = ColumnLineage(blueprint)
     for text, form in _texts(tool):
         for reason in refused_in(text, form, lineage, texts_of(tool)):

@@ -7,8 +7,9 @@ transaction: prepared statements stay warm, and it goes from state to state by s
 import math
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cached_property
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from skillweave.base.errors import WorldError
@@ -18,7 +19,7 @@ from skillweave.schema.entity import ColumnComparison, Entity
 from skillweave.schema.record import Row
 from skillweave.world import database
 from skillweave.world.canonical import IdCounter, counter_of
-from skillweave.world.database import create_indices, create_views
+from skillweave.world.database import create_indices, create_views, schema_of
 from skillweave.world.diff import RowReader, reader_of, snapshot
 from skillweave.world.interpreter import CompiledTool, compile_tool
 from skillweave.world.sql import authorize
@@ -27,6 +28,8 @@ from skillweave.world.tools import ToolDefinition, name_of, session_tools, tool_
 
 MAX_STEPS = 20_000_000
 """Most steps of SQLite's virtual machine in one call (about a second of work)."""
+KEPT_STARTS = 16
+"""Databases whose original rows, which nobody changes, a process keeps for all worlds that begin with them."""
 _STRIDE = 20_000
 """Steps between two checks of the count."""
 LIMITS = {
@@ -156,7 +159,7 @@ class PreparedWorld:
         """
         compiled = self._compiled.get(name)
         if compiled is None:
-            compiled = self._compiled[name] = compile_tool(self._tools[name], self.blueprint)
+            compiled = self._compiled[name] = compile_tool(self._tools[name], self.blueprint, self._schema)
         return compiled
 
     def entity(self, table: str) -> Entity:
@@ -180,23 +183,52 @@ class PreparedWorld:
     @cached_property
     def counter(self) -> IdCounter:
         """The id counter of a session without a patch."""
-        with self.pool.lent() as copy:
-            return counter_of(copy.connection, self.blueprint)
+        return _first_counter(self._start)
+
+    @cached_property
+    def _schema(self) -> str:
+        return schema_of(self.blueprint)
+
+    @cached_property
+    def _start(self) -> "_Start":
+        return _Start(self.content, self._schema, self.blueprint)
 
     @cached_property
     def _originals(self) -> dict[str, dict[str, Row]]:
-        with self.pool.lent() as copy:
-            return snapshot(copy.connection, self.blueprint)
+        return _first_rows(self._start)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """The database with which worlds of the same content begin."""
+
+    content: bytes
+    schema: str
+    blueprint: Blueprint = field(compare=False)
+
+    @contextmanager
+    def opened(self) -> Iterator[sqlite3.Connection]:
+        with closing(database.connect()) as connection:
+            connection.deserialize(self.content)
+            yield connection
+
+
+@lru_cache(maxsize=KEPT_STARTS)
+def _first_rows(start: _Start) -> dict[str, dict[str, Row]]:
+    with start.opened() as connection:
+        return snapshot(connection, start.blueprint)
+
+
+@lru_cache(maxsize=KEPT_STARTS)
+def _first_counter(start: _Start) -> IdCounter:
+    with start.opened() as connection:
+        return counter_of(connection, start.blueprint)
 
 
 def _content(state: bytes | Path | sqlite3.Connection, blueprint: Blueprint) -> bytes:
     if isinstance(state, sqlite3.Connection):
         return database.to_bytes(state, blueprint)
-    loaded = database.load(state, blueprint)
-    try:
-        return loaded.serialize()
-    finally:
-        loaded.close()
+    return database.content_of(state, blueprint)
 
 
 class StepMeter:

@@ -6,7 +6,7 @@ Pure: the same arguments give the same record, so it can run in another process.
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedEntity
 from skillweave.schema.combination import RowSource, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.schema.fusion import Fusion, ProvenLink, StoryCall, Storyline
 from skillweave.schema.record import Row
+from skillweave.world.database import to_bytes
 from skillweave.world.world import World
 from synth.contracts.visibility import subject_entity, subject_keys
 from synth.contracts.writes import lookup_sources, row_sources
@@ -143,7 +144,9 @@ def try_stories(inputs: StoryInputs, storylines: Sequence[Storyline]) -> Fusion:
     for world in worlds.values():
         world.close()
     infeasible = {fault.storyline for fault in pruned}
-    state = fused_state(inputs.fused, list(inputs.blueprints.values()), inputs.databases, inputs.people)
+    connection = fused_state(inputs.fused, list(inputs.blueprints.values()), inputs.databases, inputs.people)
+    with closing(connection):
+        joined = to_bytes(connection, inputs.fused)
     proven_stories: list[Storyline] = []
     proofs: dict[str, list[ProvenLink]] = {}
     rejected: dict[str, str] = {}
@@ -156,7 +159,7 @@ def try_stories(inputs: StoryInputs, storylines: Sequence[Storyline]) -> Fusion:
             rules = repr(story.bridges)
             if rules not in fused_worlds:
                 fused = inputs.fused.with_bridges(story.bridges)
-                fused_worlds[rules] = fused, World(fused, state, now=inputs.now)
+                fused_worlds[rules] = fused, World(fused, joined, now=inputs.now)
                 opened.callback(fused_worlds[rules][1].close)
                 opened.enter_context(fused_worlds[rules][1].sharing())
             try:

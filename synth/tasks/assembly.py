@@ -42,6 +42,7 @@ from skillweave.schema.task import (
 )
 from skillweave.schema.trajectory import Message
 from skillweave.user_prompt import draw_style, draw_traits, user_prompt
+from skillweave.world.database import digest_of, text_of
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_tool_name
@@ -81,7 +82,8 @@ class TaskAssembler:
         self._world = world
         self._domains = domains
         with world.session() as session:
-            self._digest = session.digest()
+            self._texts = {entity.table: text_of(session.rows(entity.table)) for entity in world.blueprint.tables}
+        self._digest = digest_of(self._texts)
 
     def person(self, caller: str) -> Row:
         """The caller's own row.
@@ -150,7 +152,8 @@ class TaskAssembler:
         if not combination.patch:
             return self._digest
         with self._world.session(patch=combination.patch) as session:
-            return session.digest()
+            patched = {change.table for change in combination.patch}
+            return digest_of({**self._texts, **{table: text_of(session.rows(table)) for table in patched}})
 
     def _difficulty(self, validated: ValidatedTask, scenario: Scenario) -> Difficulty:
         combination, shortest = validated.combination, validated.gates.planner.get("calls")
