@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice, zip_longest
+from itertools import chain, compress, islice, zip_longest
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -238,11 +238,10 @@ class ArgumentSearch:
             budget[0] -= batches
             reached.append(group[: batches * WIDTHS[-1]])
         # 1, 1.0 and TRUE are equal, and SQL tells them apart.
-        tested: list[tuple[Value, ...]] = [
-            *{(value.__class__, value): (value,) for group in reached for value in group}.values()
-        ]
-        met = {(value.__class__, value) for (value,) in self._filter((name,), tested, desired, bound, [len(tested)])}
-        return [[one for one in group if (one.__class__, one) in met] for group in reached]
+        typed = dict.fromkeys(chain.from_iterable(map(_typed, reached)))
+        tested: list[tuple[Value, ...]] = [(value,) for _, value in typed]
+        met = {*_typed([value for (value,) in self._filter((name,), tested, desired, bound, [len(tested)])])}
+        return [[*compress(group, map(met.__contains__, _typed(group)))] for group in reached]
 
     def _filter(
         self,
@@ -319,6 +318,11 @@ def argument_search(
         soon,
         session.caller,
     )
+
+
+def _typed(values: list[Value]) -> Iterator[tuple[type, Value]]:
+    """The values, each with its type."""
+    return zip(map(type, values), values, strict=True)
 
 
 def _parted(guards: list[DesiredGuard], bound: Collection[str]) -> tuple[list[DesiredGuard], list[DesiredGuard]]:
