@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain, islice, zip_longest
+from itertools import chain, compress, islice, zip_longest
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
@@ -25,7 +25,7 @@ from synth.search.slots import (
     sensible_conditions,
     slots,
 )
-from synth.search.values import QueryableState, odd_values, plain_values
+from synth.search.values import QueryableState, odd_values, plain_values, shuffle
 
 Arguments = dict[str, Value]
 ParameterNames = tuple[str, ...]
@@ -161,7 +161,7 @@ class ArgumentSearch:
         if broken:
             groups = [list(dict.fromkeys([*groups[0], *odd])), *groups[1:]] if groups else [odd]
         for group in groups:
-            self.random.shuffle(group)
+            shuffle(group, self.random)
         if self.soon and parameter.refers_to:
             groups = [self._by_nearness(parameter.refers_to, group) for group in groups]
         values = list(dict.fromkeys(value for group in groups for value in group))
@@ -238,11 +238,10 @@ class ArgumentSearch:
             budget[0] -= batches
             reached.append(group[: batches * WIDTHS[-1]])
         # 1, 1.0 and TRUE are equal, and SQL tells them apart.
-        tested: list[tuple[Value, ...]] = [
-            *{(value.__class__, value): (value,) for group in reached for value in group}.values()
-        ]
-        met = {(value.__class__, value) for (value,) in self._filter((name,), tested, desired, bound, [len(tested)])}
-        return [[one for one in group if (one.__class__, one) in met] for group in reached]
+        typed = dict.fromkeys(chain.from_iterable(map(_typed, reached)))
+        tested: list[tuple[Value, ...]] = [(value,) for _, value in typed]
+        met = {*_typed([value for (value,) in self._filter((name,), tested, desired, bound, [len(tested)])])}
+        return [[*compress(group, map(met.__contains__, _typed(group)))] for group in reached]
 
     def _filter(
         self,
@@ -319,6 +318,11 @@ def argument_search(
         soon,
         session.caller,
     )
+
+
+def _typed(values: list[Value]) -> Iterator[tuple[type, Value]]:
+    """The values, each with its type."""
+    return zip(map(type, values), values, strict=True)
 
 
 def _parted(guards: list[DesiredGuard], bound: Collection[str]) -> tuple[list[DesiredGuard], list[DesiredGuard]]:

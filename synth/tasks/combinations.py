@@ -107,9 +107,9 @@ class FixtureBuilder:
             result = session.call(tool.name, arguments) if arguments is not None else None
             if result is not None and result.ok and not result.violations:
                 session.now = self._ago(timedelta(hours=1))
-                self._apply_events(session, events)
+                happened = self._apply_events(session, events)
                 session.now = self.world.now
-                effects = [*(effect.sql for effect in tool.effects), *chain(*(event.effects for event in events))]
+                effects = [*(effect.sql for effect in tool.effects), *chain(*(event.effects for event in happened))]
                 if self._invariants.broken(session, effects) is None:
                     return True
             session.undo(before)
@@ -117,12 +117,15 @@ class FixtureBuilder:
         session.undo(before)
         return False
 
-    def _apply_events(self, session: ContractSession, events: Sequence[Event]) -> None:
-        """Apply the back office's events to the rows that were created."""
+    def _apply_events(self, session: ContractSession, events: Sequence[Event]) -> list[Event]:
+        """Apply the back office's events to the rows that were created. Returns those that happened."""
+        happened = []
         for event in events:
             for row in rows_for_event(session, event):
                 if _is_about(row, session.minted) and row in rows_for_event(session, event):
                     apply_event(session, event, row)
+                    happened.append(event)
+        return happened
 
     def _ago(self, time: timedelta) -> str:
         return (datetime.strptime(self.world.now, DATETIME_FORMAT) - time).strftime(DATETIME_FORMAT)
