@@ -25,7 +25,7 @@ from synth.search.slots import (
     sensible_conditions,
     slots,
 )
-from synth.search.values import QueryableState, odd_values, plain_values, shuffle
+from synth.search.values import QueryableState, odd_values, plain_values
 
 Arguments = dict[str, Value]
 ParameterNames = tuple[str, ...]
@@ -161,7 +161,7 @@ class ArgumentSearch:
         if broken:
             groups = [list(dict.fromkeys([*groups[0], *odd])), *groups[1:]] if groups else [odd]
         for group in groups:
-            shuffle(group, self.random)
+            self.random.shuffle(group)
         if self.soon and parameter.refers_to:
             groups = [self._by_nearness(parameter.refers_to, group) for group in groups]
         values = list(dict.fromkeys(value for group in groups for value in group))

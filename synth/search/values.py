@@ -94,16 +94,6 @@ def odd_values(slot: Slot, plain: Sequence[Sequence[Value]]) -> list[Value]:
             return []
 
 
-def shuffle(values: list[Value], random: Random) -> None:
-    """What `random.shuffle` does, with the same draws, in half the time."""
-    for last in range(len(values) - 1, 0, -1):
-        bits = (last + 1).bit_length()
-        place = random.getrandbits(bits)
-        while place > last:
-            place = random.getrandbits(bits)
-        values[last], values[place] = values[place], values[last]
-
-
 def _column_values(slot: Slot, state: QueryableState) -> list[Value]:
     """The values in the columns that a parameter is compared with."""
     values: list[Value] = []

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from random import Random
 
 from skillweave.schema.contract import Parameter
 from skillweave.schema.record import Row, Value
 from synth.search.slots import Slot
-from synth.search.values import MISSING_KEY, odd_values, plain_values, shuffle
+from synth.search.values import MISSING_KEY, odd_values, plain_values
 
 NOW = "2025-03-17 09:00:00"
 
@@ -79,12 +78,3 @@ def test_a_key_that_no_row_has_is_odd_and_never_plain() -> None:
     assert odd_values(a_slot("string", refers_to="Item.item_id"), []) == [MISSING_KEY]
     assert "" in odd_values(a_slot("string", examples=["blue"]), [["blue"]])
     assert "" not in plain_values(a_slot("string", examples=["blue"]), Nothing(), NOW)[0]
-
-
-def test_a_shuffle_is_that_of_the_standard_library() -> None:
-    for length in range(40):
-        own: list[Value] = [*range(length)]
-        expected = [*own]
-        shuffle(own, Random(length))
-        Random(length).shuffle(expected)
-        assert own == expected
