@@ -121,7 +121,8 @@ async def _equal_source(
         tools = CarriedTools(same_functions(carried.source, source, blueprint), carried.calls)
         if suite is None or suite.carried != tools.tools:
             world = blueprint, database, ctx.now, seed, tuple(bridges)
-            suite, wrong = await ctx.offload(first_run, *world, tools, source, ctx.sandbox)
+            first = await ctx.offload(first_run, *world, tools, source, ctx.sandbox)
+            suite, wrong = first[0], first[1]
         else:
             wrong = await ctx.offload(run_suite, suite, source, ctx.sandbox)
         if not wrong:
