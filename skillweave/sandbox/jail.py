@@ -207,6 +207,8 @@ def _environment(folder: Path) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         "PYTHONUTF8": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        # Memory that is given back to the kernel is taken again with the next page that SQLite reads.
+        "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
     }
 
 

@@ -144,9 +144,7 @@ class BoundarySearch:
 
     def _mix(self, bases: Sequence[CandidateCall]) -> None:
         """Keep mixtures of mutations as cases, and try every single mutation of the one with the most effects."""
-        if self._tool.kind != "write":
-            return
-        mixed = mixtures(self._runner, self._tool, bases, self._random)
+        mixed = mixtures(self._runner, self._tool, bases, self._random) if self._tool.kind == "write" else []
         self._result.cases.extend(mixture.as_case("several changes at once", self._world) for mixture, _ in mixed)
         for mixture, _ in mixed[:1]:
             self._sweep(mixture, self._mutator, "from a mixture")
@@ -245,12 +243,7 @@ class BoundarySearch:
                 known.setdefault(mutation.target, mutation)
 
     def _keep_flip(
-        self,
-        base: CandidateCall,
-        start: CandidateOutcome,
-        mutation: Mutation,
-        outcome: CandidateOutcome,
-        side: str = "",
+        self, base: CandidateCall, start: CandidateOutcome, mutation: Mutation, outcome: CandidateOutcome, side: str
     ) -> None:
         """Keep a mutation that changes the outcome, and the two adjacent values between which it changes."""
         self._note(mutation.candidate, outcome, mutation.target)
@@ -302,7 +295,7 @@ class BoundarySearch:
                     if outcome is not None:
                         self._note(second.candidate, outcome, second.target)
                         if is_broken(outcome):
-                            self._keep_flip(first.candidate, start, second, outcome)
+                            self._keep_flip(first.candidate, start, second, outcome, "")
                             return
                     if self._runner.runs > limit:
                         return

@@ -76,12 +76,17 @@ class CandidateCall(NamedTuple):
     def with_edit(self, edit: RowEdit) -> "CandidateCall":
         """The candidate with one more edit, without the earlier edits that it overrides."""
         if edit.column is not None:
-            kept = [e for e in self.edits if (e.table, e.key, e.column) != (edit.table, edit.key, edit.column)]
-            return CandidateCall(self.tool, self.caller, self.arguments, (*kept, edit))
+            return self.with_cells([edit])[0]
         kept = [e for e in self.edits if (e.table, e.key) != (edit.table, edit.key)]
         was_added = any(e.row is not None and (e.table, e.key) == (edit.table, edit.key) for e in self.edits)
         edits = tuple(kept) if was_added and edit.row is None else (*kept, edit)
         return CandidateCall(self.tool, self.caller, self.arguments, edits)
+
+    def with_cells(self, edits: Sequence[RowEdit]) -> list["CandidateCall"]:
+        """The candidate with each of these edits of one cell."""
+        cell = [edit[:3] for edit in edits[:1]]
+        kept = [edit for edit in self.edits if edit[:3] not in cell]
+        return [CandidateCall(self.tool, self.caller, self.arguments, (*kept, edit)) for edit in edits]
 
     def as_case(self, about: str, world: World) -> ServerCase:
         """The candidate as a case of the differential test.

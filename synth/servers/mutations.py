@@ -112,10 +112,11 @@ class Mutator:
         for attribute in entity.attributes:
             if attribute.name == entity.key or attribute.name not in self._columns:
                 continue
-            for value in self._cell_values(entity, attribute, row[attribute.name], related, candidate):
-                edit = RowEdit(entity.table, key, attribute.name, value)
-                target = f"{entity.table}.{attribute.name}"
-                yield Mutation(target, candidate.with_edit(edit), row[attribute.name], value)
+            target, old = f"{entity.table}.{attribute.name}", row[attribute.name]
+            values = self._cell_values(entity, attribute, old, related, candidate)
+            edits = [RowEdit(entity.table, key, attribute.name, value) for value in values]
+            for value, changed in zip(values, candidate.with_cells(edits), strict=True):
+                yield Mutation(target, changed, old, value)
 
     def _rows(self, candidate: CandidateCall, entity: Entity, related: Mapping[str, list[Row]]) -> Iterator[Mutation]:
         """One row fewer, and more rows: copies of an existing row that refer to the caller and the related rows."""

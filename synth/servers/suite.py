@@ -156,6 +156,8 @@ class DifferentialSuite:
     """The cases of a world with the contract's answers, ready to be run against a server."""
 
     expected: ExpectedAnswers
+    cases: int
+    calls: int
     examples: tuple[CallExample, ...]
     """Calls from which the author writes the server's own tests."""
     guards: int
@@ -167,15 +169,10 @@ class DifferentialSuite:
     """Tools whose functions are proven in another world."""
 
     def report(self, rounds: int, tests: int) -> ServerReport:
-        """The record of a server that has passed.
-
-        Args:
-            rounds: Repairs that the author needed.
-            tests: Tests that the author wrote.
-        """
+        """The record of a server that has passed, after so many repairs and with so many tests of the author."""
         return ServerReport(
-            cases=len(self.expected.cases),
-            calls=sum(len(case.calls) for case in self.expected.cases),
+            cases=self.cases,
+            calls=self.calls,
             guards=self.guards,
             guards_unmet=list(self.guards_unmet),
             tools_unmet=list(self.tools_unmet),
@@ -208,9 +205,9 @@ def prepare_suite(
     expected = run_contract(world, found.cases)
     world.close()
     examples = tuple(examples_of(blueprint.tools, expected.cases, expected.observed))
-    return DifferentialSuite(
-        expected, examples, found.guards, found.guards_unmet, found.tools_unmet, found.key_calls, carried.tools
-    )
+    cases, calls = len(expected.cases), sum(len(case.calls) for case in expected.cases)
+    unmet = found.guards_unmet, found.tools_unmet
+    return DifferentialSuite(expected, cases, calls, examples, found.guards, *unmet, found.key_calls, carried.tools)
 
 
 def run_suite(suite: DifferentialSuite, source: str, limits: SandboxLimits | None = None) -> list[ServerDifference]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -25,6 +25,7 @@ from synth.engine.artifact import Artifact, encode
 from synth.engine.context import Context, RunSetting
 from synth.engine.step import JOIN
 from synth.offline.coding.server import write_server, write_tests
+from synth.servers import writing
 from synth.servers.differential import differences
 from synth.servers.runtime import runtime_files
 from synth.servers.suite import DifferentialSuite, prepare_suite
@@ -33,9 +34,22 @@ from synth.steps.s09_mcp_server_implementation import ServerParams, mcp_server_i
 from tests.servers.fused import two_libraries
 
 R = TypeVar("R")
-KNOWN: dict[str, object] = {}
+KNOWN: dict[str, DifferentialSuite] = {}
 RIGHT_GUARD = 'if appointment["status"] != "scheduled":'
 WRONG_GUARD = 'if appointment["status"] == "scheduled":'
+
+
+@pytest.fixture(autouse=True)
+def _prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly all tests ask for the proof of the same world."""
+
+    def prepared(*arguments: Any) -> DifferentialSuite:
+        about = str((arguments[3], sorted(arguments[5].tools)))
+        if about not in KNOWN:
+            KNOWN[about] = prepare_suite(*arguments)
+        return KNOWN[about]
+
+    monkeypatch.setattr(writing, "prepare_suite", prepared)
 
 
 class Coder:
@@ -70,13 +84,7 @@ class Services:
         return AuthorChain([self.author], Ledger())
 
     async def offload(self, function: Callable[..., R], *arguments: object) -> R:
-        # Nearly all tests ask for the proof of the same world.
-        about = str((arguments[3], sorted(arguments[5].tools))) if function is prepare_suite else ""  # type: ignore[attr-defined]
-        if about not in KNOWN:
-            found = function(*arguments)
-            KNOWN.update({about: found} if about else {})
-            return found
-        return KNOWN[about]  # type: ignore[return-value]
+        return function(*arguments)
 
     def log(self, step: str, key: str, message: str) -> None:
         """Nobody reads it."""

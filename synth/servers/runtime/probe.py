@@ -73,7 +73,9 @@ class WatchedCopy:
     """
 
     def __init__(self, database: bytes, people: Any) -> None:
-        self.connection, self.unchecked = (sqlite3.connect(SHARED, uri=True, isolation_level=None) for _ in range(2))
+        # All statements of a server and of its cases stay prepared; by default only 128 would.
+        kept: dict[str, Any] = {"uri": True, "isolation_level": None, "cached_statements": 1024}
+        self.connection, self.unchecked = (sqlite3.connect(SHARED, **kept) for _ in range(2))
         content = sqlite3.connect(":memory:")
         content.deserialize(database)
         content.backup(self.unchecked)
