@@ -121,9 +121,6 @@ def rows(connection: sqlite3.Connection, entity: Entity) -> list[Row]:
 
 def named(names: Sequence[str], cells: Iterable[tuple[Value, ...]]) -> list[Any]:
     """Rows of a query as dicts by the names of its columns."""
-    if len(names) == 1:
-        name = names[0]
-        return [{name: cell} for (cell,) in cells]
     return [*map(dict, map(zip, repeat(names), cells))]
 
 

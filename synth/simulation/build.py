@@ -130,8 +130,10 @@ def _enable_enough(filler: GapFiller, result: HistoryResult, hopeless: Gaps) -> 
 
 def _enable(filler: GapFiller, result: HistoryResult, hopeless: Gaps, enough: int) -> None:
     for tool in [tool for tool in filler.world.blueprint.tools if tool.kind != "auth"]:
-        for _ in range(len(result.witnesses.able[tool.name]), enough):
-            if tool.name not in hopeless and not filler.enable(tool):
+        able = result.witnesses.able[tool.name]
+        for _ in range(len(able), enough):
+            # A tool that nobody can call costs the world, so that it is tried in every round.
+            if (tool.name not in hopeless or not able) and not filler.enable(tool):
                 hopeless.add(tool.name)
 
 
