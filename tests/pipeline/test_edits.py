@@ -211,8 +211,10 @@ def test_a_rule_that_the_policy_drops_takes_the_tasks_that_rest_on_it(line: Down
     line.edit(POLICIES, PHARMACY, line.read(POLICIES, PHARMACY).replace("[R54]", ""))
     after = dict(line.run("s16", PHARMACY).rejected)
     assert after.pop("rule not in the policy") > 0
-    shares = "more than its share of the world's tasks"
-    assert {**after, shares: 0} == {**before, shares: 0}
+    # What was rejected for another reason may be rejected for this one now, and nothing else is.
+    assert {reason for reason, count in after.items() if count > before.get(reason, 0)} <= {
+        "more than its share of the world's tasks"
+    }
     left = [validated.combination for validated in line.read(VALIDATED, PHARMACY)]
     assert left
     assert not [c for c in left if any(call.tool == "set_reminder" for call in c.golden)]
