@@ -82,8 +82,8 @@ class Evaluator:
         self._worlds = worlds
         self._settings = settings
         self._golden = GoldenCache(prune=settings.prune, keeps=CACHED_EXECUTIONS if settings.cache else 0)
-        self._states: tuple[str, StateTree] = "", StateTree()
-        """The task evaluated last, and what sessions of it have found out."""
+        self._states: tuple[str, World | None, StateTree] = "", None, StateTree()
+        """The task evaluated last, its world, and what sessions of it have found out."""
         self._task = cache(self._task_of)
         self._floors = cache(self._floors_of)
 
@@ -122,7 +122,7 @@ class Evaluator:
             raise NotScoredError("dataset", f"its task was {recorded.task_digest[:12]!r} then, and is {digest[:12]!r}")
         try:
             world = self._worlds.world(task)
-            with world.sharing(self._states_of(task)):
+            with world.sharing(self._states_of(task, world)):
                 golden = self._golden.of(world, task, digest)
                 fault = _task_fault(task) or golden.fault
                 if fault is not None:
@@ -138,12 +138,12 @@ class Evaluator:
             task, world, golden, recorded, made, confirmation_in_reward=self._settings.confirmation_in_reward
         )
 
-    def _states_of(self, task: Task) -> StateTree:
+    def _states_of(self, task: Task, world: World) -> StateTree:
         """What sessions of a task have found out. Trials of a task follow each other; what another found is let go."""
-        id, states = self._states
-        if id != task.id or not self._settings.cache:
+        id, known, states = self._states
+        if id != task.id or known is not world or not self._settings.cache:
             states.forget()
-            self._states = task.id, states
+            self._states = task.id, world, states
         return states
 
     def _known_task(self, recorded: RecordedTrajectory) -> tuple[Task, str]:
