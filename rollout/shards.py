@@ -1,4 +1,4 @@
-"""Holding a run's conversations: in this process, or in shards on the workers of a cluster.
+"""Holding a run's conversations: in this process, or in shards on workers: further processes, or those of a cluster.
 
 A shard is some of the conversations; one worker holds them, on an event loop of its own. It writes each record to the
 shard's own file in the rollouts folder, and the command takes the records over from there: it alone writes the files
@@ -151,6 +151,11 @@ async def _let_go(source: TaskSource) -> None:
         await source.close()
 
 
+def is_held_here(config: Config) -> bool:
+    """Whether this process alone holds a run's conversations."""
+    return config.execution.runner == "threads" and config.rollout.processes == 1
+
+
 async def hold_here(config: Config, cast: Cast, pairs: Sequence[Pair], sink: Sink) -> None:
     """Hold conversations in this process, at most as many at once in each stage as the configuration says.
 
@@ -243,7 +248,7 @@ async def _hold_shard(shard: Shard) -> ShardEnd:
 async def hold_in_shards(
     config: Config, folder: RolloutFolder, pairs: Sequence[Pair], servers: Servers, sink: Sink
 ) -> None:
-    """Hold conversations on the workers of a cluster.
+    """Hold conversations on workers.
 
     Raises:
         StopError: The budget is spent, an endpoint is down, or workers died again and again.
@@ -252,7 +257,7 @@ async def hold_in_shards(
         return
     stopped: list[str] = []
     async with _all_shards(config, folder, pairs, servers) as (shards, ended):
-        with opened_workers(config.execution) as workers, workers.executor(config.execution.workers) as pool:
+        with opened_workers(config.execution) as workers, workers.executor(_count(config)) as pool:
             under_way = {pool.submit(hold_shard, shard): shard for shard in shards}
             while under_way:
                 await asyncio.sleep(LOOK_EVERY_S)
@@ -266,6 +271,19 @@ async def hold_in_shards(
     folder.clear_shards()
     if stopped:
         raise StopError(stopped[0])
+
+
+def _count(config: Config) -> int:
+    """How many workers there are."""
+    return config.rollout.processes if config.execution.runner == "threads" else config.execution.workers
+
+
+def _shard_size(config: Config, count: int) -> int:
+    """How many of so many conversations a shard has. Each ends with slots that nobody fills, and what a worker has not
+    written may have to be paid for again: processes of this machine have one shard each, and seldom die."""
+    if config.execution.runner == "threads":
+        return math.ceil(count / _count(config))
+    return min(MOST_IN_SHARD, math.ceil(count / (_count(config) * SHARDS_EACH)))
 
 
 def _end_of(future: "Future[ShardEnd]", shard: Shard) -> ShardEnd:
@@ -282,8 +300,8 @@ async def _all_shards(
 ) -> AsyncIterator[tuple[list[Shard], list[ShardEnd]]]:
     """The shards, and a list for how they ended. What they may spend on machines that share no account is reserved
     before, and what they did spend is booked after."""
-    workers, root = config.execution.workers, folder.store.root
-    size = min(MOST_IN_SHARD, math.ceil(len(pairs) / (workers * SHARDS_EACH)))
+    workers, root = _count(config), folder.store.root
+    size = _shard_size(config, len(pairs))
     starts = range(0, len(pairs), size)
     budget, llm, ended = config.llm.budget_usd, config.llm.shared_by(workers), list[ShardEnd]()
     account, part, reserved = SharedBudget(root, budget), None, None

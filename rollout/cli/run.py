@@ -14,7 +14,7 @@ from typing import Any
 
 from rollout.folder import USER_SHARE, FolderState, RolloutFolder, RunFigures
 from rollout.parts import blamed
-from rollout.shards import Sink, hold_here, hold_in_shards, opened_cast, servers_of
+from rollout.shards import Sink, hold_here, hold_in_shards, is_held_here, opened_cast, servers_of
 from rollout.task import TaskSource
 from rollout.world.source import user_config, user_warning
 from skillweave.base.command import one_line
@@ -303,7 +303,7 @@ async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -
             with display(len(pairs), cast.ledger) as shown:
                 sink = Sink(folder.append, tally, shown.started, shown.ended)
                 try:
-                    if config.execution.runner == "threads":
+                    if is_held_here(config):
                         await hold_here(config, cast, pairs, sink)
                     else:
                         await hold_in_shards(config, folder, pairs, servers, sink)

@@ -130,6 +130,9 @@ class RolloutConfig(ConfigSection):
     """Requests under way at once, of agent and user together."""
     max_parallel_agents: ParallelConfig = ParallelConfig()
     """Conversations in each stage at once."""
+    processes: int = Field(default=1, ge=1)
+    """Processes of this machine that hold conversations, with `execution.runner: threads`. Each has an equal part of
+    the slots. One core keeps one to four hundred requests a second under way; more need more processes."""
     record_tokens: bool = False
     """Keep token ids and log probabilities as sampled, if the endpoint gives them."""
     parts: PartsConfig = PartsConfig()

@@ -66,16 +66,20 @@ def ids(found: Sequence[bytes]) -> list[str]:
 EVERY = sorted(f"{'east' if number % 2 else 'west'}-{number}#0" for number in range(COUNT))
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
-def test_after_a_kill_with_many_in_flight_nothing_is_lost_twice_or_torn(place: Path, seed: int) -> None:
-    random = Random(seed)
-    run, count = begun(place, HELD_FROM=str(HELD_FROM)), random.randint(1, HELD_FROM)
+@pytest.mark.parametrize(
+    ("seed", "processes"), [(1, 1), (1, 2), *(pytest.param(seed, 1, marks=pytest.mark.long) for seed in (2, 3))]
+)
+def test_after_a_kill_with_many_in_flight_nothing_is_lost_twice_or_torn(
+    place: Path, seed: int, processes: int
+) -> None:
+    random, spread = Random(seed), ("--processes", str(processes))
+    run, count = begun(place, *spread, HELD_FROM=str(HELD_FROM)), random.randint(1, HELD_FROM // 2)
     wait_until(lambda: len(lines(place)) >= count)
     run.send_signal(signal.SIGKILL)
     run.communicate()
     kept = lines(place)
     assert 0 < len(kept) < COUNT
-    assert ended(place)[0] == 0
+    assert ended(place, *spread)[0] == 0
     found = lines(place)
     assert all(line.endswith(b"\n") for line in found)
     assert ids(found) == EVERY

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ from rollout.shards import Servers, ShardEnd, Sink, hold_in_shards
 from skillweave.base.errors import StopError
 from skillweave.config.sections import Config, ExecutionConfig
 from skillweave.llm.budget import SharedBudget, spending
-from skillweave.workers import Workers
 from tests.rollout.test_resume import CONFIG, ids, lines
 
 COUNT = 24
@@ -23,15 +20,8 @@ PAIRS = [(f"{'east' if number % 2 else 'west'}-{number}", 0) for number in range
 IDS = sorted(f"{id}#0" for id, _ in PAIRS)
 
 
-@contextmanager
-def processes(execution: ExecutionConfig) -> Iterator[Workers]:
-    """Processes in the place of a cluster."""
-    yield Workers()
-
-
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RolloutFolder:
-    monkeypatch.setattr(shards, "opened_workers", processes)
+def folder(tmp_path: Path) -> RolloutFolder:
     made = RolloutFolder(tmp_path / "rollouts")
     made.store.prepare()
     return made
@@ -39,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RolloutFolder:
 
 def config(**llm: object) -> Config:
     given = yaml.safe_load(CONFIG.replace("count: 300", f"count: {COUNT}"))
-    return Config.model_validate({**given, "execution": {"runner": "dask", "workers": 2}, "llm": llm})
+    return Config.model_validate({"rollout": {**given["rollout"], "processes": 2}, "llm": llm})
 
 
 def hold(folder: RolloutFolder) -> RunFigures:
@@ -103,7 +93,7 @@ def test_machines_that_share_no_account_have_parts_of_the_budget(
         account.book(None, cost_usd=2.0)
         await account.close()
         elsewhere = config(budget_usd=10.0).model_copy(
-            update={"execution": ExecutionConfig(runner="dask", address="tcp://elsewhere:8786")}
+            update={"execution": ExecutionConfig(runner="dask", workers=2, address="tcp://elsewhere:8786")}
         )
         async with shards._all_shards(elsewhere, folder, PAIRS, Servers()) as (made, ends):
             assert spending(root) == pytest.approx((2.0, 0.0, 8.0, 0))
