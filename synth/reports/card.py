@@ -28,6 +28,8 @@ from synth.reports.rule_coverage import HELD_OUT, gate_rates, read_rules
 
 CARD = "README.md"
 SUMMARY = "evaluation/summary.json"
+OF_EVALUATIONS = ("Floors", "Simulated users", "Scripted agents")
+"""Sections that tell of evaluations: these may be made, and made again, after the card."""
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 """Size classes by which hubs sort datasets."""
 JUDGED_STEP = "s04_blueprint_generation"
@@ -109,9 +111,9 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
     yield from _section("Sentences of rules", _sentences(dataset))
     yield from _section("Wording", sections.diversity(diversity))
     summary = _evaluated(dataset)
-    yield from _section("Floors", sections.floors(summary))
-    yield from _section("Simulated users", sections.users(summary))
-    yield from _section("Scripted agents", _ladder(dataset))
+    evaluated = (sections.floors(summary), sections.users(summary), _ladder(dataset))
+    for title, lines in zip(OF_EVALUATIONS, evaluated, strict=True):
+        yield from _section(title, lines)
     yield from _section("Splits", _splits(dataset, tasks, diversity.holdout_domains))
     yield from _section("How it was made", _made(dataset))
     yield from _section("Known limits", [*(f"- {limit}" for limit in LIMITS), ""])

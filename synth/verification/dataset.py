@@ -17,7 +17,7 @@ from skillweave.schema.reports import Diversity, DuplicateCounts
 from skillweave.schema.task import Task
 from skillweave.workers import local_processes
 from skillweave.world.dataset import QUERIES, Dataset
-from synth.reports.card import CARD, card_of
+from synth.reports.card import CARD, OF_EVALUATIONS, card_of
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import families_in, split_faults
 from synth.verification.records import WorldRecords
@@ -26,8 +26,6 @@ from synth.verification.worlds import contract_faults, rule_faults, server_fault
 
 REPORT, REMOVED = "report/diversity.json", "report/duplicates.json"
 _LICENSE = re.compile(r"^license: (\S+)$", re.MULTILINE)
-_OF_EVALUATIONS = ("## Floors", "## Scripted agents")
-"""Sections of a card that tell of evaluations: these may be made, and made again, after it."""
 _MEASURED = ("| false pass, second set", "| false fail, second set")
 """Rows of its table that do."""
 _REMOVED: TypeAdapter[dict[str, DuplicateCounts]] = TypeAdapter(dict[str, DuplicateCounts])
@@ -176,6 +174,6 @@ def _lasting(card: str) -> Iterator[str]:
     is_evaluated = False
     for line in card.splitlines():
         if line.startswith("## "):
-            is_evaluated = line in _OF_EVALUATIONS
+            is_evaluated = line.removeprefix("## ") in OF_EVALUATIONS
         if not is_evaluated and not line.startswith(_MEASURED):
             yield line

@@ -13,9 +13,13 @@ from typing import Any
 
 import pytest
 
+from skillweave.world.dataset import Dataset
+from synth.reports.card import card_of
+from synth.verification.dataset import card_faults
 from tests.commands import Done, ran
 from tests.pipeline.small import ROOT
 from tests.pipeline.test_rollouts import rolled_out, tasks_of
+from tests.shared import copied
 from tests.waiting import HANG, is_running, wait_until
 
 Record = dict[str, Any]
@@ -75,17 +79,20 @@ def edited(oracle: Path, tmp_path: Path) -> Callable[[Callable[[Record], None]],
 
 
 def test_the_oracle_passes_and_every_result_says_so(small: Path, oracle: Path, tmp_path: Path) -> None:
-    output = tmp_path / "results.jsonl"
-    done = evaluated(small, oracle, output)
+    outputs = copied(small, tmp_path / "outputs")
+    output = outputs / "evaluation" / "results.jsonl"
+    done = evaluated(outputs, oracle, output)
     assert done.returncode == 0, done.stdout + done.stderr
     results = by_id(output)
     assert {result["passed"] for result in results.values()} == {True}
     assert {result["failure"] for result in results.values()} == {None}
     assert {result["checks"]["replay"]["differs"] == [] for result in results.values()} == {True}
     assert {result["floor_nothing"] for result in results.values()} == {0.0}
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = json.loads((output.parent / "summary.json").read_text())
     assert [one["overall"]["rate"] for one in summary["by_agent"]] == [1.0]
-    assert (tmp_path / "report.html").is_file()
+    assert (output.parent / "report.html").is_file()
+    assert "## Simulated users" in card_of(Dataset(outputs), "unknown")
+    assert card_faults(Dataset(outputs)) == [], "a card that was made before an evaluation is none the worse"
     assert done.stdout.splitlines()[-1].startswith(f"wrote {output}; next: ")
 
 

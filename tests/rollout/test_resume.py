@@ -69,9 +69,7 @@ EVERY = sorted(f"{'east' if number % 2 else 'west'}-{number}#0" for number in ra
 @pytest.mark.parametrize(
     ("seed", "processes"), [(1, 1), (1, 2), *(pytest.param(seed, 1, marks=pytest.mark.long) for seed in (2, 3))]
 )
-def test_after_a_kill_with_many_in_flight_nothing_is_lost_twice_or_torn(
-    place: Path, seed: int, processes: int
-) -> None:
+def test_after_a_kill_with_many_in_flight_nothing_is_lost_twice_or_torn(place: Path, seed: int, processes: int) -> None:
     random, spread = Random(seed), ("--processes", str(processes))
     run, count = begun(place, *spread, HELD_FROM=str(HELD_FROM)), random.randint(1, HELD_FROM // 2)
     wait_until(lambda: len(lines(place)) >= count)
