@@ -45,6 +45,8 @@ def run(
     names = [name for name, group in GROUPS.items() if name in (only or GROUPS) and (group.is_quick or not quick)]
     if not names:
         raise ConfigError("--quick leaves out all groups that --only names; leave out one of the two")
+    if to.is_dir():
+        raise ConfigError(f"--to {to} is a folder; name a file in it")
     document = run_groups(names, Extent(tuple(scale or Extent().scales), trajectories))
     _write(document, to)
     show_document(document)
@@ -73,10 +75,11 @@ def compare(
 def _measured(before: BenchDocument) -> BenchDocument:
     """Measure the quick groups, and again those where a measurement is worse."""
     document = run_groups([name for name, group in GROUPS.items() if group.is_quick], Extent())
+    _write(document, QUICK)
     if worse := worse_groups(before, document):
         print(f"a second time, since something is worse: {', '.join(worse)}")
         document = document.with_again(run_groups(worse, Extent()))
-    _write(document, QUICK)
+        _write(document, QUICK)
     return document
 
 

@@ -4,13 +4,13 @@ import sys
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from skillweave.base.command import counted
+from skillweave.base.command import counted, one_line
 from skillweave.base.errors import ConfigError
 from skillweave.schema.record import Record
 
@@ -21,8 +21,8 @@ Quantity = Literal["cpu", "wall", "memory", "share"]
 class Figure(Record):
     """The median of all runs and their spread, which is the interquartile range."""
 
-    median: float = Field(gt=0)
-    spread: float = Field(ge=0)
+    median: float = Field(gt=0, allow_inf_nan=False)
+    spread: float = Field(ge=0, allow_inf_nan=False)
 
 
 class Measurement(Record):
@@ -36,6 +36,12 @@ class Measurement(Record):
     """Seconds, bytes, or a share."""
     units: Figure | None
     """Seconds in units of this machine; None for what is no time."""
+
+    @model_validator(mode="after")
+    def _units_are_of_times(self) -> "Measurement":
+        if (self.of in ("cpu", "wall")) is (self.units is None):
+            raise ValueError(f"{self.name} is {self.of}; units are given for times, and for nothing else")
+        return self
 
 
 class Machine(Record):
@@ -72,7 +78,8 @@ class BenchDocument(Record):
         """This document with the groups of another in place of its own."""
         second = {measurement.name: measurement for measurement in again.measurements}
         measurements = [second.get(measurement.name, measurement) for measurement in self.measurements]
-        return self.model_copy(update={"groups": {**self.groups, **again.groups}, "measurements": measurements})
+        groups, left_out = {**self.groups, **again.groups}, {**self.left_out, **again.left_out}
+        return self.model_copy(update={"groups": groups, "measurements": measurements, "left_out": left_out})
 
 
 def read_document(path: Path) -> BenchDocument:
@@ -120,7 +127,7 @@ def changes(before: BenchDocument, now: BenchDocument) -> list[ComparedMeasureme
 
 
 def _change(name: str, before: Measurement | None, now: Measurement | None) -> ComparedMeasurement:
-    if before is None or now is None:
+    if before is None or now is None or before.of != now.of:
         return ComparedMeasurement(name, before, now, None, "new" if before is None else "not measured")
     old, new = _compared(before), _compared(now)
     gained = before.of == "share"
@@ -152,14 +159,14 @@ def show_comparison(
         markdown: Print the table as Markdown has it.
 
     Returns:
-        The exit status: 1 if a measurement is worse.
+        The exit status: 1 if a measurement is worse, or could not be taken.
     """
     found = changes(before, now)
     table = _table("measurement", "before", "now", "spreads", "ratio", "")
     table.box = box.MARKDOWN if markdown else table.box
     for change in found:
         if change.verdict != "not measured":
-            table.add_row(change.name, *_cells(change), style=STYLES.get(change.verdict, ""))
+            table.add_row(Text(change.name), *_cells(change), style=STYLES.get(change.verdict, ""))
     _print(table, *(Text(line, style="yellow") for line in _differences(before, now)))
     worse, missing = ([c.name for c in found if c.verdict == verdict] for verdict in ("worse", "not measured"))
     if missing:
@@ -168,6 +175,9 @@ def show_comparison(
         group = worse[0].partition(".")[0]
         print(f"{counted(len(worse), 'measurement')} over {WORSE - 1:.0%} worse, the first: {worse[0]}; next: ", end="")
         print(f"python -m bench run --only {group} --to {file}, then compare again; if it stays, profile it")
+        return 1
+    if now.left_out:
+        print(f"{counted(len(now.left_out), 'measurement')} left out: {one_line(str(now.left_out))}; mend that first")
         return 1
     print(f"no measurement over {WORSE - 1:.0%} worse; to make these figures the baseline: cp {file} {baseline}")
     return 0
@@ -198,7 +208,7 @@ def show_document(document: BenchDocument) -> None:
     for one in document.measurements:
         seconds = _scaled(one.value.median, "s") if one.units else ""
         rate = f"{1 / one.units.median:,.0f}" if one.units and 0 < one.units.median < 0.1 else ""
-        table.add_row(one.name, _shown(one), seconds, rate, _spread(one), one.counts)
+        table.add_row(Text(one.name), _shown(one), seconds, rate, _spread(one), Text(one.counts))
     _print(table)
     for name, why in document.left_out.items():
         print(f"left out: {name}: {why}")

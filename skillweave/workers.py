@@ -6,7 +6,6 @@ machines share the file system, and run the same versions of all that decides by
 
 import asyncio
 import logging
-import multiprocessing
 import multiprocessing.util
 import os
 import sys
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from skillweave.base.code import library_versions
-from skillweave.base.command import begin_work, collect_seldom, die_with_pipe
+from skillweave.base.command import begin_work, collect_seldom, die_with_pipe, keeping_interrupts
 from skillweave.base.errors import ConfigError
 from skillweave.base.progress import with_notes
 from skillweave.config.sections import ExecutionConfig, Runner
@@ -281,8 +280,7 @@ class ProcessPool:
         self._modules = list(modules)
         self._executor: ProcessPoolExecutor | None = None
         self._lock = threading.Lock()
-        # The writing end is held for as long as the run is.
-        self._reader, self._writer = multiprocessing.Pipe(duplex=False)
+        self._reader, self._writer = multiprocessing.Pipe(duplex=False)  # The writing end is held while the run lasts.
 
     def warm_up(self) -> None:
         """Start the server process, which then loads its modules while others work."""
@@ -328,7 +326,8 @@ class ProcessPool:
     def _serve(self) -> None:
         _put_temporary_files_in(self._folder)
         forkserver.set_forkserver_preload(self._modules)
-        forkserver.ensure_running()
+        with keeping_interrupts():
+            forkserver.ensure_running()
 
 
 def _initialize(reader: "Connection[None, None]", plugins: tuple[str, ...]) -> None:

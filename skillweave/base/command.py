@@ -11,8 +11,8 @@ import threading
 import time
 import unicodedata
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from types import FrameType
 
@@ -71,6 +71,16 @@ def begin_work(parent: int) -> None:
     collect_seldom()
     die_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def keeping_interrupts() -> Iterator[None]:
+    """A process that is started meanwhile, and what it starts, gets no interrupt from the terminal; this one does."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

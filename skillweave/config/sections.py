@@ -130,7 +130,7 @@ class RolloutConfig(ConfigSection):
     """Requests under way at once, of agent and user together."""
     max_parallel_agents: ParallelConfig = ParallelConfig()
     """Conversations in each stage at once."""
-    processes: int = Field(default=1, ge=1)
+    processes: int = Field(default=1, ge=1, le=1024)
     """Processes of this machine that hold conversations, with `execution.runner: threads`. Each has an equal part of
     the slots. One core keeps one to four hundred requests a second under way; more need more processes."""
     record_tokens: bool = False
@@ -181,7 +181,7 @@ class ExecutionConfig(ConfigSection):
 
     runner: Runner = "threads"
     """threads (this machine), dask or ray (a cluster)."""
-    workers: int = Field(default=2, ge=1)
+    workers: int = Field(default=2, ge=1, le=100_000)
     """Processes for work that keeps a core busy; 1: one item at a time. Of a cluster, how many workers it has, which
     share the limits of endpoints."""
     address: str | None = Field(default=None, min_length=1)

@@ -109,8 +109,7 @@ class PipelineOptions:
         config = Path(str(last.get("config", self.config)))
         if not last or not config.is_file():
             return self
-        overrides = tuple(map(str, last.get("overrides") or ()))
-        return replace(self, config=config, overrides=overrides, seed=last.get("seed"))
+        return replace(self, config=config, overrides=tuple(map(str, last["overrides"])), seed=last.get("seed"))
 
     def spec(
         self,
@@ -132,6 +131,6 @@ def _last_run(folder: Path) -> Mapping[str, Any]:
     """The options that the last run left; empty if there are none that can be read."""
     try:
         value = json.loads((folder / LAST_RUN).read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) and isinstance(value.get("overrides"), list) else {}
