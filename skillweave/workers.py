@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from importlib.util import find_spec
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -326,6 +326,7 @@ class ProcessPool:
     def _serve(self) -> None:
         _put_temporary_files_in(self._folder)
         forkserver.set_forkserver_preload(self._modules)
+        resource_tracker.ensure_running()  # Its start lets interrupts through again, so it comes first.
         with keeping_interrupts():
             forkserver.ensure_running()
 
