@@ -72,6 +72,24 @@ def test_measurements_of_one_side_are_named_and_are_no_regression(tmp_path: Path
     assert "gone" in result.output
 
 
+def test_what_could_not_be_taken_is_no_success_and_no_baseline(tmp_path: Path) -> None:
+    before = a_document(a_measurement("[/a]", 1.0), a_measurement("b", 1.0))
+    now = a_document(a_measurement("[/a]", 1.0)).model_copy(update={"left_out": {"b": "it is broken"}})
+    files = written(tmp_path, "now.json", now), written(tmp_path, "before.json", before)
+    result = CliRunner().invoke(app, ["compare", files[0], "--baseline", files[1]])
+    assert result.exit_code == 1
+    assert "it is broken" in result.output
+    assert "to make these figures the baseline" not in result.output
+
+
+@pytest.mark.parametrize("spoiled", [('"cpu"', '"share"'), ('"median":1.0', '"median":1e999')])
+def test_units_without_a_time_and_figures_without_an_end_are_refused(tmp_path: Path, spoiled: tuple[str, str]) -> None:
+    path = Path(written(tmp_path, "now.json", a_document(a_measurement("a", 1.0))))
+    path.write_text(path.read_text("utf-8").replace(*spoiled), "utf-8")
+    with pytest.raises(ConfigError, match="is no document of the benchmarks"):
+        read_document(path)
+
+
 def test_a_regression_ends_with_status_1_and_says_what_to_do(tmp_path: Path) -> None:
     before = a_document(a_measurement("scores.a", 1.0), a_measurement("scores.b", 1.0))
     now = a_document(a_measurement("scores.a", 2.0), a_measurement("scores.b", 1.0))
