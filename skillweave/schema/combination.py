@@ -9,7 +9,18 @@ from pydantic import Field
 from skillweave.schema.contract import RowChange
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import FusedName, Json, Label, Name, Paragraph, Record, Sentence, Value
-from skillweave.schema.task import Criteria, FactToTell, Gates, GoldenCall, Kind, Login, Persona
+from skillweave.schema.task import (
+    Criteria,
+    FactToTell,
+    FormName,
+    Gates,
+    GoldenCall,
+    Kind,
+    Login,
+    Moment,
+    Persona,
+    RequestForm,
+)
 
 
 class GoalCall(Record):
@@ -147,6 +158,10 @@ class TaskTemplate(Record):
     """What people want, in words."""
     calls: list[TemplateCall]
     """In the order in which they have to happen; look-ups are added later."""
+    forms: list[FormName] = Field(default_factory=list)
+    """The forms in which the request is put; none: it is plain."""
+    parts: list[str] = Field(default_factory=list)
+    """Ids of the templates that it consists of, in the order of their calls; none: it is no compound."""
     forbidden: str | None = None
     """The rule that the last call would break (`refuse`): the user asks for the call, and it is not made."""
     withheld: list[OmittedSlot] = Field(default_factory=list)
@@ -191,6 +206,94 @@ class MentionedValue(Record):
     """The value; None: the user wants nothing said about it."""
 
 
+class Superlative(Record):
+    """A row that is meant as the first of its kind: `the earliest`, `the cheapest`."""
+
+    column: Name
+    """The column that decides."""
+    order: Literal["least", "most"]
+    """Which end of its values is meant."""
+
+
+class Condition(Record):
+    """What decides whether the user wants a call: a value that has to be looked up."""
+
+    column: Name
+    """The column of the row that the call is about."""
+    noun: str
+    """What the value is, in words."""
+    holds: Literal["above", "at_most"]
+    """The user wants the call if the value is above the limit (later, of a day), or if it is at most the limit."""
+    limit: Json
+    """The limit."""
+    then: Literal["do", "leave"]
+    """Whether the condition is met. `leave`: the call is not wanted, and the user wants to be told the value."""
+
+
+class RowSet(Record):
+    """Several rows that are meant together: `everything in April but the cleaning`."""
+
+    entity: FusedName
+    """What they are."""
+    columns: dict[str, Json] = Field(default_factory=dict)
+    """Columns that all of them have, with their values."""
+    day_column: Name | None = None
+    """The column whose day lies in the months."""
+    month: str | None = None
+    """`YYYY-MM`: the rows are of this month; None: of any."""
+    since: bool = False
+    """Whether the rows of later months are meant too."""
+    excepted: list[dict[str, Json]] = Field(default_factory=list)
+    """Rows that are not meant, each by the columns that the user says of it."""
+    size: int
+    """How many rows are meant."""
+
+
+class Belief(Record):
+    """What the user takes a value to be, wrongly."""
+
+    value: Json
+    """What they take it to be."""
+
+
+class CallTerms(Record):
+    """The terms on which the user wants one of the template's calls."""
+
+    call: int
+    """The template's call, from 0."""
+    best: dict[str, Superlative] = Field(default_factory=dict)
+    """Parameter -> how its row is meant, beside the columns that the user says of it."""
+    condition: Condition | None = None
+    """When the user wants it; None: in any case."""
+    instead_of: int | None = None
+    """The template's call, from 0, in whose place the user wants this one if that cannot be done."""
+    every: RowSet | None = None
+    """The user wants it of each of these rows; the mentioned row is one of them."""
+    later: Moment | None = None
+    """When the user comes out with it; None: at once."""
+    replaces: int | None = None
+    """The template's call, from 0, that the user has thought better of, and wants this in its place."""
+
+
+class Question(Record):
+    """Something that the user wants to know and that no result shows by itself."""
+
+    fact: str
+    """Id of the fact to tell."""
+    tool: FusedName
+    """The read that shows what it is computed from."""
+    sort: Literal["sum", "difference"]
+    """`sum`: of a column, over rows; `difference`: between two rows."""
+    column: Name
+    """The column that counts."""
+    noun: str
+    """What its values are, in words."""
+    of: RowSet | None = None
+    """For a sum: the rows."""
+    rows: list[MentionedRow] = Field(default_factory=list)
+    """For a difference: the two rows."""
+
+
 class Combination(Record):
     """A task instance before it is proven: a template with a caller, rows and values chosen."""
 
@@ -217,6 +320,22 @@ class Combination(Record):
     to it as to them. None if everything that the user asks for is done."""
     forbidden: list[str] = Field(default_factory=list)
     """The rules that `asked` would break; the first to fail comes first."""
+    asked_after: int | None = None
+    """How many golden calls are made before the request for `asked` is judged; None: all."""
+    undone: list[GoldenCall] = Field(default_factory=list)
+    """Calls that the user would want if things were otherwise, and that are not made. Their place is behind `asked`."""
+    forms: list[RequestForm] = Field(default_factory=list)
+    """The forms in which the request is put, with the courses that prove them."""
+    terms: list[CallTerms] = Field(default_factory=list)
+    """The terms on which the user wants the template's calls, where there are any."""
+    questions: list[Question] = Field(default_factory=list)
+    """What the user wants to know that is computed from results. Their facts come last in `communicate`."""
+    beliefs: dict[str, Belief] = Field(default_factory=dict)
+    """Id of a fact to tell -> what the user takes it to be."""
+    any_of: list[list[RowChange]] = Field(default_factory=list)
+    """Other end states that are as right, because the user's wish allows another course."""
+    insists: int = 0
+    """How many times the user insists when something is declined."""
     hidden: list[str] = Field(default_factory=list)
     """Tools that are not offered."""
     withheld: list[OmittedSlot] = Field(default_factory=list)
@@ -237,8 +356,9 @@ class Combination(Record):
 
     @property
     def calls(self) -> list[GoldenCall]:
-        """The golden calls, then the call that is asked for and not made, if there is one."""
-        return [*self.golden, *([self.asked] if self.asked else [])]
+        """The golden calls, then those that are not made: what a rule or the tools do not allow, and what is not wanted
+        as things are."""
+        return [*self.golden, *([self.asked] if self.asked else []), *self.undone]
 
 
 class ValidatedTask(Record):
@@ -284,6 +404,23 @@ class KnownRow(Record):
     """Column -> id of the known fact."""
 
 
+class KnownRows(Record):
+    """Several rows that are meant together."""
+
+    entity: str
+    """What they are."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Column that all of them have -> id of the known fact."""
+    month: str | None = None
+    """Id of the known fact that says their month (`YYYY-MM-01`); None: of any."""
+    since: bool = False
+    """Whether later months are meant too."""
+    day_column: str | None = None
+    """The column whose day lies in the month."""
+    excepted: list[KnownRow] = Field(default_factory=list)
+    """Rows that are not meant."""
+
+
 class Intent(Record):
     """One thing that the user wants done, or wants to hear."""
 
@@ -304,6 +441,26 @@ class Intent(Record):
     would like to`, with `{parameter}` for the row or value in words; empty: the author's own."""
     only_if_needed: bool = False
     """The user does not ask for it, and agrees to it if what they ask for needs it first."""
+    best: dict[str, Superlative] = Field(default_factory=dict)
+    """Parameter -> how its row is meant: the first of its kind among the rows that the other words fit."""
+    condition: Condition | None = None
+    """When the user wants it; the limit is the known fact `condition_fact`."""
+    condition_fact: str | None = None
+    """Id of the known fact that is the condition's limit."""
+    instead_of: int | None = None
+    """Place of the wish in whose place the user wants this one, if that cannot be done."""
+    replaces: int | None = None
+    """Place of the wish that the user has thought better of."""
+    later: Moment | None = None
+    """When the user comes out with it; None: at once."""
+    every: KnownRows | None = None
+    """`do`: the user wants it of each of these rows. `hear`: the sum over these rows is asked for."""
+    compared: bool = False
+    """`hear`: asked is the difference between the rows `row` and `other`, and which of them has less."""
+    noun: str = ""
+    """For `every` and `compared` of `hear`: what the values are, in words."""
+    believed: str | None = None
+    """`hear`: id of the known fact that is what the user takes the value to be, wrongly."""
 
 
 class UserRequest(Record):
@@ -321,6 +478,8 @@ class UserRequest(Record):
     """What they want, in order."""
     known: list[KnownFact]
     """What they know."""
+    insists: int = 0
+    """How many times they insist when something is declined."""
 
 
 class FactWords(Record):
@@ -330,8 +489,9 @@ class FactWords(Record):
     """Id of the fact."""
     text: Sentence
     """The fact as a sentence in the first person; it contains the value's words, or `{value}` in their place."""
-    tell: Literal["first", "asked"] = "asked"
-    """`first`: the first message says it; `asked`: the user says it when asked."""
+    tell: Literal["first", "asked", "later"] = "asked"
+    """`first`: the first message says it; `asked`: the user says it when asked; `later`: what the user says later says
+    it."""
 
 
 class Telling(Record):
@@ -347,3 +507,7 @@ class Telling(Record):
     """Why they want it, in the first person; None if nothing is said about that."""
     facts: list[FactWords] = Field(max_length=64)
     """Words for the facts that the user knows."""
+    later: Paragraph | None = None
+    """What the user says when they come out with what they want later; None if there is nothing."""
+    insists: list[Paragraph] = Field(default_factory=list, max_length=4)
+    """What the user says each time that they insist."""

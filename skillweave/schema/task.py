@@ -1,5 +1,6 @@
 """A task: a user's goal in a world, with the golden trajectory and the criteria that score it."""
 
+import operator
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -12,6 +13,12 @@ from skillweave.schema.trajectory import Message
 FORMAT = "skillweave/1"
 Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 """A kind of task: `do`, `inform`, `refuse`, `clarify`, `unavailable`, or one that a plug-in registers."""
+FormName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+"""A form of request: `choice`, `condition`, `fallback`, `batch`, `aggregate`, `comparison`, `false_premise`,
+`change_of_mind`, `errands`, `pressure`, or one that a plug-in registers."""
+Moment = Literal["second_message", "after_report"]
+"""When the user comes out with a later wish: in their second message, whatever the agent has said; or once what they
+asked for before has been reported or answered."""
 Login = Literal["session", "conversation"]
 Split = Literal["train", "validation", "test"]
 Basis = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -50,9 +57,9 @@ class Fact(Record):
     """The fact as a sentence in the first person."""
     value: Json
     """The value as the data hold it; None if the user wants nothing."""
-    tell: Literal["first", "asked", "never"]
-    """`first`: the first message says it; `asked`: the user says it when asked; `never`: the user knows it and does not
-    say it."""
+    tell: Literal["first", "asked", "later", "never"]
+    """`first`: the first message says it; `asked`: the user says it when asked; `later`: the user says it with a later
+    wish, and not before; `never`: the user knows it and does not say it."""
 
 
 class Persona(Record):
@@ -70,6 +77,17 @@ class Persona(Record):
     """Habits of this person, in words."""
 
 
+class LaterWish(Record):
+    """What the user comes out with in the course of the conversation: another wish, or another mind."""
+
+    when: Moment
+    """When they say it."""
+    says: str
+    """What they say, in the first person."""
+    facts: list[str] = Field(default_factory=list)
+    """Ids of the facts that it says."""
+
+
 class Scenario(Record):
     """What the user wants and knows."""
 
@@ -79,6 +97,11 @@ class Scenario(Record):
     """Why they want it, in the first person; empty if nothing is known about that."""
     facts: list[Fact]
     """Everything that the user knows about the matter."""
+    later: LaterWish | None = Field(default=None, exclude_if=operator.not_)
+    """What they come out with later; the key is left out if there is nothing."""
+    insists: list[str] = Field(default_factory=list, exclude_if=operator.not_)
+    """What they say when something is declined, one after the other, before they accept it; the key is left out if they
+    accept it at once."""
 
 
 class EnvVariables(Record):
@@ -129,6 +152,14 @@ class FactToTell(Record):
     """`cents`: the value is money."""
     rivals: list[Json] = Field(default_factory=list)
     """Other values of the same column that a golden read returned. Telling one of them as well is an error."""
+    parts: list[Json] = Field(default_factory=list, exclude_if=operator.not_)
+    """The values of results from which it is computed: a sum, a difference. It can be known once calls have returned
+    all of them. The key is left out if a result holds the value itself."""
+
+    @property
+    def shown(self) -> list[list[Json]]:
+        """What results have to show before it can be known: of each list one value."""
+        return [[part] for part in self.parts] if self.parts else [self.values]
 
 
 class MustAsk(Record):
@@ -179,8 +210,35 @@ class Criteria(Record):
     """The checks whose product is the reward."""
 
 
+class Course(Record):
+    """Calls that an agent may make in place of the golden ones, by which a form of request is proven."""
+
+    name: str
+    """What it does: `runner_up`, `other_branch`, `exception_included`."""
+    calls: list[GoldenCall]
+    """All calls, sign-in included. Their grounding is empty: the arguments are meant as they stand."""
+    told: bool = True
+    """Whether the user is then told all that is to be told."""
+
+
+class RequestForm(Record):
+    """A form in which the request is put: people rarely name a deed and each detail of it."""
+
+    name: FormName
+    """Its name."""
+    figures: dict[str, Json] = Field(default_factory=dict)
+    """What its proof has shown."""
+    wrong: list[Course] = Field(default_factory=list)
+    """Courses that the form invites and that must fail."""
+    right: list[Course] = Field(default_factory=list)
+    """Other courses that do what is wanted, and must pass."""
+
+
 class Difficulty(Record):
     """How much there is to do."""
+
+    level: int = Field(default=1, ge=1, le=5)
+    """1 to 5, from the figures below and the forms of the request (`synth.tasks.difficulty`)."""
 
     calls: int
     """Golden calls."""
@@ -216,10 +274,6 @@ class Noise(Record):
     """The faults."""
 
 
-def _is_empty(figures: dict[str, dict[str, Json]]) -> bool:
-    return not figures
-
-
 class Gates(Record):
     """Each gate that the task has passed, with its figures."""
 
@@ -243,7 +297,7 @@ class Gates(Record):
     interlock: dict[str, Json] = Field(default_factory=dict)
     """Without one domain's calls the others cannot be carried out: the links that show it. Empty for a single
     domain."""
-    own: dict[str, dict[str, Json]] = Field(default_factory=dict, exclude_if=_is_empty)
+    own: dict[str, dict[str, Json]] = Field(default_factory=dict, exclude_if=operator.not_)
     """Figures of the gates that plug-ins add, by gate; the key is left out if there are none."""
 
 
@@ -289,6 +343,8 @@ class Task(Record):
     kind: Kind
     """What is to be observed of it: `do` changes state, `inform` tells something, `refuse` declines what a rule
     forbids, `clarify` asks for what was left out, `unavailable` hands over what no offered tool does."""
+    forms: list[RequestForm] = Field(default_factory=list, exclude_if=operator.not_)
+    """The forms in which the request is put; the key is left out if it is a plain one."""
     login: Login
     """`session`: the channel has signed the user in; `conversation`: the agent has to."""
     messages: list[Message]
