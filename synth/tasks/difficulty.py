@@ -1,0 +1,92 @@
+"""How hard a task is: a level from 1 to 5, from what has to be done and the forms in which it is asked for."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.contract import SESSION_TOOLS
+from skillweave.schema.task import Difficulty, GoldenCall
+from skillweave.world.tools import tool_of
+from skillweave.world.world import World
+from synth.tasks.kinds import KINDS
+
+NOISE_FACTOR: Mapping[int, float] = {1: 0.5, 2: 0.75, 3: 1.0, 4: 1.5, 5: 2.0}
+"""Level -> how many times as often as on the whole faults are planted in its tasks."""
+
+
+def level_of(
+    *, calls: int, writes: int, domains: int = 1, told: int = 0, forms: Collection[str] = (), is_crossing: bool = False
+) -> int:
+    """The level of a task: the highest of which the line holds.
+
+    | level | holds |
+    | ---: | --- |
+    | 5 | two of these three: 10 calls, 5 writes, 3 forms |
+    | 4 | 7 calls, or 3 writes, or 2 forms, or a domain looked up before the first write at another |
+    | 3 | 5 calls with a form, 2 writes or 2 domains; or a form with 2 writes or 2 told values; or 4 told values |
+    | 2 | 4 calls, or 2 writes, or a form, or 2 domains, or 2 told values |
+    | 1 | anything |
+
+    So a plain task with one write is of level 1 or 2 up to 6 calls, and one form with 4 to 6 calls of level 2 or 3.
+    Planted faults are not counted: they are planted the more often the higher the level is (`NOISE_FACTOR`).
+
+    Args:
+        calls: Golden calls, with signing in and the record of what is declined.
+        writes: Golden calls that change state.
+        domains: Domains that are called.
+        told: Values that the user has to be told.
+        forms: Names of the forms in which the request is put.
+        is_crossing: Whether a domain is looked up before the first write at another.
+    """
+    asked = len({*forms})
+    if (calls >= 10) + (writes >= 5) + (asked >= 3) >= 2:
+        return 5
+    if calls >= 7 or writes >= 3 or asked >= 2 or is_crossing:
+        return 4
+    if (calls >= 5 and (asked or writes >= 2 or domains >= 2)) or (asked and max(writes, told) >= 2) or told >= 4:
+        return 3
+    return 2 if calls >= 4 or asked or max(writes, domains, told) >= 2 else 1
+
+
+def difficulty_of(
+    world: World, combination: Combination, *, facts: int = 0, shortest: int | None = None
+) -> Difficulty:
+    """How much there is to do in a combination's task, before faults are planted.
+
+    Args:
+        facts: Facts that the user knows.
+        shortest: Calls of the shortest solution known.
+    """
+    golden = [*combination.golden, *KINDS[combination.kind].ending(combination)]
+    writes = [place for place, call in enumerate(golden) if tool_of(world.blueprint, call.tool).kind == "write"]
+    asked = [combination.asked] if combination.asked else []
+    domains = len(_domains(world, [*golden, *asked]))
+    looked_up = [call for call in golden[: writes[0] + 1] if call.tool not in world.sign_ins] if writes else []
+    level = level_of(
+        calls=len(golden),
+        writes=len(writes),
+        domains=domains,
+        told=len(combination.communicate),
+        forms=[form.name for form in combination.forms],
+        is_crossing=len(_domains(world, looked_up)) > 1,
+    )
+    return Difficulty(
+        level=level, calls=len(golden), writes=len(writes), domains=domains, facts=facts, shortest=shortest
+    )
+
+
+def _domains(world: World, calls: Iterable[GoldenCall]) -> set[str]:
+    return {world.role(call.tool).account for call in calls if call.tool not in SESSION_TOOLS}
+
+
+def level_expected(template: TaskTemplate, writes: int) -> int:
+    """About the level of a template's tasks, before any is made: a read finds each row, and half of all sign in.
+
+    Args:
+        writes: Calls of the template that change state.
+    """
+    return level_of(
+        calls=1 + len(template.calls) + sum(bool(call.found_by) for call in template.calls),
+        writes=writes,
+        told=len(template.tell),
+        forms=template.forms,
+    )
