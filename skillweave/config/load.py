@@ -158,7 +158,7 @@ def _parts(dotted: str, value: Any) -> list[str]:
 
 
 def _location(error: dict[str, Any]) -> list[str | int]:
-    return [part for part in error["loc"] if not str(part).startswith(("function-", "is-instance"))]
+    return [part for part in error["loc"] if not str(part).startswith(("function-", "is-instance", "[key]"))]
 
 
 def _path(error: dict[str, Any], where: str) -> str:

@@ -1,7 +1,8 @@
 """The sections of `config.yaml`. Every key has a default, and its docstring is its comment in a new file."""
 
 from datetime import datetime
-from typing import Any, Literal
+from math import isclose
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -70,6 +71,37 @@ class SplitsConfig(ConfigSection):
         if self.validation + self.test > 1:
             raise ValueError("should have a validation and a test share that make 1 at most together")
         return self
+
+
+Level = Annotated[int, Field(ge=1, le=5)]
+DEFAULT_MIX = {1: 0.1, 2: 0.2, 3: 0.35, 4: 0.25, 5: 0.1}
+
+
+class DifficultyConfig(ConfigSection):
+    """How hard the tasks are: all of one level, or a mix of levels. Level 1 is the easiest."""
+
+    level: Level | None = None
+    """The level of all tasks, 1 to 5; null: they are mixed."""
+    mix: dict[Level, float] = Field(default_factory=lambda: dict(DEFAULT_MIX))
+    """Level -> share of the tasks, as far as a world has such tasks. Of a level without a share there are none."""
+
+    @field_validator("mix")
+    @classmethod
+    def _are_shares(cls, value: dict[int, float]) -> dict[int, float]:
+        if any(share < 0 for share in value.values()) or not isclose(sum(value.values()), 1, abs_tol=1e-6):
+            raise ValueError("should have shares from 0 to 1 that make 1 together")
+        return value
+
+    @model_validator(mode="after")
+    def _is_a_level_or_a_mix(self) -> "DifficultyConfig":
+        if self.level is not None and self.mix != DEFAULT_MIX:
+            raise ValueError("should have a level or a mix, not both")
+        return self
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """Level -> share of the tasks, without levels of which there are none."""
+        return {self.level: 1.0} if self.level else {level: share for level, share in self.mix.items() if share}
 
 
 class ParallelConfig(ConfigSection):
@@ -227,6 +259,7 @@ class Config(ConfigSection):
     outputs_dir: str = Field(default="outputs", min_length=1)
     domains: DomainsConfig = DomainsConfig()
     splits: SplitsConfig = SplitsConfig()
+    difficulty: DifficultyConfig = DifficultyConfig()
     llm: LlmConfig = LlmConfig()
     steps: dict[str, dict[str, Json]] = Field(default_factory=dict)
     """Parameters of steps by full name; `llm` in one overrides its authors. See `list-steps`."""

@@ -15,7 +15,7 @@ from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import ItemOutput
 from skillweave.base.progress import tell_progress
 from skillweave.base.store import Store, digest_bytes, digest_file, digest_json
-from skillweave.config.sections import SplitsConfig
+from skillweave.config.sections import DifficultyConfig, SplitsConfig
 from skillweave.llm.ask import AnswerCheck, AuthorChain, ask
 from skillweave.llm.elements import ElementCheck
 from skillweave.llm.ledger import Ledger
@@ -107,6 +107,7 @@ class RunSetting:
     """The domains that the run starts from."""
     sandbox: SandboxLimits = field(default_factory=SandboxLimits)
     splits: SplitsConfig = field(default_factory=SplitsConfig)
+    difficulty: DifficultyConfig = field(default_factory=DifficultyConfig)
 
 
 class Context(Generic[P]):
@@ -142,20 +143,25 @@ class Context(Generic[P]):
         self._store = store
         self._visible = visible
         self._services = services
-        self._readable = step.readable(key)
-        self._writable = step.writable(key)
+        self._readable, self._writable = step.readable(key), step.writable(key)
 
     @property
     def seeds(self) -> list[str]:
         """The domains that the run starts from: `domains.seeds` of the configuration."""
-        self.activity.reads[SEEDS_LABEL] = seeds_digest(self._setting)
+        self._read_setting("domains.seeds")
         return list(self._setting.seeds)
 
     @property
     def splits(self) -> SplitsConfig:
         """How tasks are put into splits: `splits` of the configuration."""
-        self.activity.reads[SPLITS_LABEL] = splits_digest(self._setting)
+        self._read_setting("splits")
         return self._setting.splits
+
+    @property
+    def difficulty(self) -> DifficultyConfig:
+        """How hard tasks are: `difficulty` of the configuration."""
+        self._read_setting("difficulty")
+        return self._setting.difficulty
 
     def random(self, *parts: object) -> Random:
         """A random generator for a name, independent of all others and of the order in which they are used.
@@ -300,6 +306,9 @@ class Context(Generic[P]):
         self.activity.reads[output.label] = output.digest
         return output
 
+    def _read_setting(self, label: str) -> None:
+        self.activity.reads[label] = digest_json(SETTINGS[label](self._setting))
+
     def _must_be_readable(self, artifact: Artifact[Any]) -> None:
         if artifact not in self._readable:
             raise ArtifactError(f"{self._step.name} reads {artifact.pattern!r}; declare it in @step(reads=...)")
@@ -316,8 +325,7 @@ class Context(Generic[P]):
         return artifact.path(key)
 
     def _record_output(self, artifact: Artifact[Any], key: str, path: str, digest: str) -> None:
-        stamp = self._store.stamp(path)
-        label = artifact.label(key)
+        stamp, label = self._store.stamp(path), artifact.label(key)
         self.activity.outputs[label] = ItemOutput(
             artifact=artifact.pattern,
             key=key,
@@ -329,20 +337,12 @@ class Context(Generic[P]):
         )
 
 
-SEEDS_LABEL = "domains.seeds"
-
-
-def seeds_digest(setting: RunSetting) -> str:
-    """The digest that a read of `Context.seeds` is recorded with."""
-    return digest_json(list(setting.seeds))
-
-
-SPLITS_LABEL = "splits"
-
-
-def splits_digest(setting: RunSetting) -> str:
-    """The digest that a read of `Context.splits` is recorded with."""
-    return digest_json(setting.splits.model_dump(mode="json"))
+SETTINGS: Mapping[str, Callable[[RunSetting], object]] = {
+    "domains.seeds": lambda setting: list(setting.seeds),
+    "splits": lambda setting: setting.splits.model_dump(mode="json"),
+    "difficulty": lambda setting: setting.difficulty.model_dump(mode="json"),
+}
+"""Label of a read of the configuration -> what is read, of which the record has the digest."""
 
 
 def keys_label(pattern: str) -> str:

@@ -87,6 +87,7 @@ class PipelineRun:
             tuple(config.domains.seeds),
             SandboxLimits.of(config.sandbox),
             config.splits,
+            config.difficulty,
         )
         self.manifest = Manifest(self.store)
         self.authors = Authors(config, spec.author, spec.outputs)

@@ -14,7 +14,7 @@ from skillweave.base.code import CodeIndex
 from skillweave.base.manifest import Fingerprint, ItemOutput, ItemRecord, Manifest
 from skillweave.base.store import digest_json
 from synth.engine.authors import Authors
-from synth.engine.context import SEEDS_LABEL, SPLITS_LABEL, RunSetting, keys_label, seeds_digest, splits_digest
+from synth.engine.context import SETTINGS, RunSetting, keys_label
 from synth.engine.pipeline import Pipeline, VisibleOutputs, blocking_reason, visible_to
 from synth.engine.step import Params, PipelineStep
 
@@ -157,10 +157,8 @@ class StalenessCheck:
 
 def _other_digest(label: str, visible: VisibleOutputs, setting: RunSetting, step: PipelineStep[Any]) -> str | None:
     """The digest of what a read of a label that is no output's would see now; None if there is no such thing."""
-    if label == SEEDS_LABEL:
-        return seeds_digest(setting)
-    if label == SPLITS_LABEL:
-        return splits_digest(setting)
+    if label in SETTINGS:
+        return digest_json(SETTINGS[label](setting))
     for artifact in step.artifacts:
         if label == keys_label(artifact.pattern):
             return digest_json([key for pattern, key in sorted(visible) if pattern == artifact.pattern])
