@@ -4,11 +4,11 @@ Tasks are written with it, and rollouts render it again if they change a user's 
 answer: the code that asks a model adds that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from random import Random
 
-from skillweave.schema.task import Fact, Persona, Scenario
+from skillweave.schema.task import Fact, Moment, Persona, Scenario
 
 STYLES = {
     "brief": "You write short messages, often without a greeting, and get to the point at once.",
@@ -61,12 +61,35 @@ How you behave:
 - If the assistant proposes what you want, or asks whether it may go ahead with it, agree. If it is about to do
   something else than you want, say no and repeat what you want.
 - If it answers what you want to know with a list, say which one you mean, and wait for its answer to that.
-- After you have agreed, wait for the assistant to report. Do not ask for anything new; do not change your mind.
-- If the assistant cannot help you, you may ask for a human.
+- After you have agreed, wait for the assistant to report.{steady}
+{course}- If the assistant cannot help you, you may ask for a human.
 - You are done when everything you asked for has been done and reported, or declined with a reason: then thank the
   assistant, say no to whatever else it offers, and take your leave, all in one message. Never leave before that while
   it waits for an answer of yours. If {patience} of its messages in a row bring you no further, say that you give up,
   and leave.
+"""
+STEADY = " Do not ask for anything new; do not change your mind."
+"""What a user is told who has no later wish."""
+LATER = """\
+- You come out with something else {moment}.
+  Say it in your own words, with all its figures, dates and names: "{says}"
+  Say nothing of it before, nor what is marked "with your later wish". From then on it counts, and you say no to what
+  goes against it. You are not done before it has been said, and done and reported, or declined, like the rest. Ask for
+  nothing beyond it, and do not change your mind again.
+"""
+"""What a user is told who has one."""
+MOMENTS: Mapping[Moment, str] = {
+    "second_message": "in your next message after your request, whatever the assistant has said;\n"
+    "  if that was a question, answer it as well",
+    "after_report": "as soon as the assistant has reported or answered what you asked for first,\n"
+    "  or has declined it: you say it then, and do not take your leave",
+}
+"""When a later wish is said, in words."""
+ARGUMENTS = """\
+- If the assistant declines what you want, do not accept that at once. After each refusal say the next of these, in your
+  own words:
+{listed}
+  Claim nothing beyond them, and do not threaten to leave. When you have said them all, accept the next refusal.
 """
 
 
@@ -92,7 +115,18 @@ def user_prompt(company: str, persona: Persona, scenario: Scenario, now: str, or
         reason=f"Why: {scenario.reason}\n" if scenario.reason else "",
         facts=_listed(scenario.facts),
         order=f"- {order}\n" if order else "",
+        steady="" if scenario.later else STEADY,
+        course=_course(scenario),
         patience=persona.patience,
+    )
+
+
+def _course(scenario: Scenario) -> str:
+    """How the user comes out with a later wish, and insists."""
+    later = scenario.later
+    listed = "\n".join(f'  {number}. "{text}"' for number, text in enumerate(scenario.insists, start=1))
+    return (LATER.format(moment=MOMENTS[later.when], says=later.says) if later else "") + (
+        ARGUMENTS.format(listed=listed) if listed else ""
     )
 
 
@@ -123,6 +157,6 @@ def day_in_words(now: str) -> str:
 
 
 def _listed(facts: Sequence[Fact]) -> str:
-    when = {"first": "at once", "asked": "when asked"}
+    when = {"first": "at once", "asked": "when asked", "later": "with your later wish"}
     lines = [f"- ({when[fact.tell]}) {fact.text}" for fact in facts if fact.tell != "never"]
     return "\n".join(lines) or "- nothing beside your wish itself."
