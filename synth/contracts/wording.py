@@ -79,6 +79,11 @@ def name_in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def month_in_words(first: date, now: str) -> str:
+    """A month as people say it: `April`, `April 2026` in another year than the clock's."""
+    return f"{first:%B}" if f"{first:%Y}" == now[:4] else f"{first:%B %Y}"
+
+
 def _day_in_words(day: date, today: date, random: Random, *, is_dated: bool) -> str:
     month, number = f"{day:%B}", day.day
     near = abs((day - today).days) <= 120

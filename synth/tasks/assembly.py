@@ -21,17 +21,16 @@ from skillweave.schema.combination import (
     UserRequest,
     ValidatedTask,
 )
-from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.entity import Domain
 from skillweave.schema.record import Row
 from skillweave.schema.task import (
     Criteria,
-    Difficulty,
     EnvVariables,
     Fact,
     Gates,
     GoldenCall,
     InitialState,
+    LaterWish,
     MustAsk,
     Persona,
     Scenario,
@@ -43,11 +42,11 @@ from skillweave.schema.task import (
 from skillweave.schema.trajectory import Message
 from skillweave.user_prompt import draw_style, draw_traits, user_prompt
 from skillweave.world.database import digest_of, text_of
-from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_tool_name
+from synth.tasks.difficulty import difficulty_of
 from synth.tasks.kinds import KINDS
-from synth.tasks.requests import request_of
+from synth.tasks.requests import later_facts, request_of
 
 
 def persona_of(row: Row, now: str, random: Random) -> Persona:
@@ -115,6 +114,7 @@ class TaskAssembler:
             domains=[domain.name for domain in self._domains],
             world=blueprint.server,
             kind=combination.kind,
+            forms=combination.forms,
             login=combination.login,
             messages=[Message(role="user", content=telling.first_message)],
             user_system_prompt=user_prompt(blueprint.title, request.persona, scenario, combination.now),
@@ -137,7 +137,9 @@ class TaskAssembler:
             ),
             golden=golden,
             criteria=_asking(validated.criteria, combination, request),
-            difficulty=self._difficulty(validated, scenario),
+            difficulty=difficulty_of(
+                self._world, combination, facts=len(scenario.facts), shortest=_shortest(validated.gates)
+            ),
             gates=validated.gates,
             split=split,
             task_info=info_of(golden, scenario, combination.id),
@@ -155,17 +157,10 @@ class TaskAssembler:
             patched = {change.table for change in combination.patch}
             return digest_of({**self._texts, **{table: text_of(session.rows(table)) for table in patched}})
 
-    def _difficulty(self, validated: ValidatedTask, scenario: Scenario) -> Difficulty:
-        combination, shortest = validated.combination, validated.gates.planner.get("calls")
-        golden = golden_of(combination)
-        called = [call.tool for call in combination.calls if call.tool not in SESSION_TOOLS]
-        return Difficulty(
-            calls=len(golden),
-            writes=sum(tool_of(self._world.blueprint, call.tool).kind == "write" for call in golden),
-            domains=len({self._world.role(tool).account for tool in called}),
-            facts=len(scenario.facts),
-            shortest=shortest if isinstance(shortest, int) else None,
-        )
+
+def _shortest(gates: Gates) -> int | None:
+    calls = gates.planner.get("calls")
+    return calls if isinstance(calls, int) else None
 
 
 def golden_of(combination: Combination) -> list[GoldenCall]:
@@ -181,7 +176,10 @@ def _asking(criteria: Criteria, combination: Combination, request: UserRequest) 
 
 
 def scenario_of(request: UserRequest, telling: Telling, blueprint: Blueprint) -> Scenario:
-    """The goal, the reason, and all that the user knows, including what they do not want."""
+    """The goal, the reason, and all that the user knows, including what they do not want.
+
+    With it goes what they come out with later, and what they say when something is declined.
+    """
     words = {fact.id: fact for fact in telling.facts}
     facts = [
         Fact(id=fact.id, text=fact.says, value=fact.value, tell="asked")
@@ -200,7 +198,22 @@ def scenario_of(request: UserRequest, telling: Telling, blueprint: Blueprint) ->
             facts.append(
                 Fact(id=f"{short_tool_name(blueprint, intent.tool)}.{parameter}", text=text, value=None, tell="asked")
             )
-    return Scenario(goal=telling.goal, reason=telling.reason or "", facts=facts)
+    return Scenario(
+        goal=telling.goal,
+        reason=telling.reason or "",
+        facts=facts,
+        later=_later_wish(request, telling),
+        insists=telling.insists,
+    )
+
+
+def _later_wish(request: UserRequest, telling: Telling) -> LaterWish | None:
+    """What the user comes out with later, at the first moment that one of their wishes names."""
+    moments = [intent.later for intent in request.wishes if intent.later]
+    if not moments or telling.later is None:
+        return None
+    told = [fact.id for fact in telling.facts if fact.tell == "later"]
+    return LaterWish(when=moments[0], says=telling.later, facts=told)
 
 
 def info_of(golden: Sequence[GoldenCall], scenario: Scenario, combo: str) -> TaskInfo:
@@ -221,7 +234,9 @@ def _namespaces(blueprint: Blueprint) -> dict[str, str]:
 
 
 def _digest(combination: Combination) -> str:
-    return hash_of(combination.model_dump(mode="json", exclude={"id"}))
+    """The digest of a combination. What only requests in some form have does not count where there is none of it."""
+    absent = {name for name in FORM_FIELDS if not getattr(combination, name)}
+    return hash_of(combination.model_dump(mode="json", exclude={"id", *absent}))
 
 
 def hash_of(value: object) -> str:
@@ -230,6 +245,8 @@ def hash_of(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+FORM_FIELDS = ("asked_after", "undone", "forms", "terms", "questions", "beliefs", "any_of", "insists")
+"""Fields of a combination that only requests in some form have."""
 CACHED_WORLDS = 8
 """Worlds whose assembler, with the digest of its state, is cached."""
 LONGEST_WORDS = 200
@@ -250,14 +267,31 @@ def provisional_task(
 
 def _bare_telling(request: UserRequest) -> Telling:
     """A telling that lists what is known, fact by fact, without what is given only when asked for."""
+    later = later_facts(request)
     facts = [
-        FactWords(id=fact.id, text=_words(fact), tell="asked" if fact.withheld else "first")
+        FactWords(
+            id=fact.id,
+            text=_words(fact),
+            tell="asked" if fact.withheld else "later" if fact.id in later else "first",
+        )
         for fact in request.known
         if not fact.secret
     ]
-    message = " ".join([fact.text for fact in facts if fact.tell == "first"][:MOST_FIRST_FACTS])
+    said = {moment: [fact.text for fact in facts if fact.tell == moment] for moment in ("first", "later")}
     goal = request.title or "Something is to be done."
-    return Telling(id="1", reason=request.reason, first_message=f"{goal}. {message}".strip(), goal=goal, facts=facts)
+    return Telling(
+        id="1",
+        reason=request.reason,
+        first_message=f"{goal}. {' '.join(said['first'][:MOST_FIRST_FACTS])}".strip(),
+        goal=goal,
+        facts=facts,
+        later=" ".join(["There is something else.", *said["later"]]) if _is_later(request) else None,
+        insists=["Please make an exception."] * request.insists,
+    )
+
+
+def _is_later(request: UserRequest) -> bool:
+    return any(intent.later for intent in request.wishes)
 
 
 def _words(fact: KnownFact) -> str:

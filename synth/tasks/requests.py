@@ -1,32 +1,24 @@
 """The request behind a task: what the user wants and knows, before anybody puts it into words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import (
     Combination,
     Intent,
-    KnownFact,
     KnownRow,
     MentionedRow,
-    MentionedValue,
     OmittedSlot,
+    Question,
+    RequestedValue,
     TaskTemplate,
     UserRequest,
 )
-from skillweave.schema.record import Json
 from skillweave.schema.task import Persona
 from skillweave.world.replay import result_reference
-from synth.contracts.visibility import subject_entity
-from synth.contracts.wording import (
-    identifying_sentence,
-    name_in_words,
-    short_table_name,
-    short_tool_name,
-    value_in_words,
-    value_type,
-)
+from synth.contracts.wording import name_in_words, value_type
+from synth.tasks.known import FactCollector, terms_for
 
 
 def request_of(
@@ -40,10 +32,10 @@ def request_of(
     Returns:
         The intents, each with the rows and values that it is about, and all that the user knows, each fact once.
     """
-    facts = _FactCollector(blueprint, combination, random)
-    intents = [_write_intent(template, combination, facts, place) for place in range(len(template.calls))]
-    intents = [intent for intent in intents if blueprint.tool(intent.tool).kind == "write"]
+    facts = FactCollector(blueprint, template, combination, random)
+    intents = _write_intents(template, combination, facts)
     intents += _question_intents(template, combination, facts, random)
+    intents += [_computed_intent(combination, facts, question) for question in combination.questions]
     for parameter, value in combination.credentials.items():
         facts.add(f"me.{parameter}", value, f"me: {name_in_words(parameter)}", secret=True)
     # What only a look-up needs (a day to search from) is known too, unless a row's own words say it already.
@@ -64,95 +56,68 @@ def request_of(
             fact.model_copy(update={"withheld": fact.id in withheld, "volunteered": fact.id in volunteered})
             for fact in facts.all
         ],
+        insists=combination.insists,
     )
 
 
-class _FactCollector:
-    """Collects what the user knows, each fact once, and gives it an id and words."""
+def later_facts(request: UserRequest) -> set[str]:
+    """Ids of the facts that only what the user comes out with later needs. Nothing says them before."""
+    at_once = {name for intent in request.wishes if not intent.later for name in fact_ids(intent)}
+    later = {name for intent in request.wishes if intent.later for name in fact_ids(intent)}
+    withheld = {fact.id for fact in request.known if fact.withheld}
+    return later - at_once - withheld
 
-    def __init__(self, blueprint: Blueprint, combination: Combination, random: Random) -> None:
-        self._blueprint = blueprint
-        self._combination = combination
-        self._random = random
-        self._facts: dict[str, KnownFact] = {}
-        self._row_names: dict[tuple[str, str], str] = {}
-        self._row_values = [value for row in combination.rows for value in row.columns.values()]
 
-    @property
-    def all(self) -> list[KnownFact]:
-        return list(self._facts.values())
+def fact_ids(intent: Intent) -> Iterator[str]:
+    """Ids of the facts that say what an intent is about."""
+    yield from intent.values.values()
+    for row in intent.rows.values():
+        yield from row.columns.values()
+    yield from _term_ids(intent)
 
-    def add(self, name: str, value: Json, about: str, *, unit: str | None = None, secret: bool = False) -> str:
-        """Add a fact under an id that is its name; the first value of a name stays."""
-        if name not in self._facts:
-            kind = value_type(value)
-            words = value_in_words(value, kind, unit, self._combination.now, self._random, is_birth="birth" in name)
-            says = ""
-            if secret:
-                words = str(value) if kind == "string" else words
-                own = Random(f"{self._combination.id}/{name}")
-                says = identifying_sentence(name.partition(".")[2], words, own)
-            self._facts[name] = KnownFact(
-                id=name, value=value, words=words, type=kind, about=about, secret=secret, says=says
-            )
-        return name
 
-    def row(self, row: MentionedRow) -> KnownRow:
-        """Add all words for a row."""
-        entity = row.entity or self._entity_of(row.read)
-        name = self._row_name(entity, row.key or str(sorted(row.columns.items(), key=str)))
-        columns = {
-            column: self.add(
-                f"{name}.{column}",
-                value,
-                f"{name_in_words(name)}: {name_in_words(column)}",
-                unit="cents" if column.endswith("_cents") else None,
-            )
-            for column, value in row.columns.items()
+def _term_ids(intent: Intent) -> Iterator[str]:
+    """Ids of the facts that say on which terms something is wanted: without them it would be another wish."""
+    yield from (name for name in (intent.condition_fact, intent.believed) if name)
+    if intent.every:
+        yield from intent.every.columns.values()
+        yield from [intent.every.month] if intent.every.month else []
+        yield from (name for row in intent.every.excepted for name in row.columns.values())
+    meant = intent.rows.values() if intent.compared else (intent.rows[name] for name in intent.best)
+    yield from (name for row in meant for name in row.columns.values())
+
+
+def _write_intents(template: TaskTemplate, combination: Combination, facts: FactCollector) -> list[Intent]:
+    """The intents of the template's calls that change something, on the terms on which the user wants them."""
+    intents = [_write_intent(template, combination, facts, place) for place in range(len(template.calls))]
+    writes = [place for place, intent in enumerate(intents) if not facts.is_read(intent.tool)]
+    numbers = {place: number for number, place in enumerate(writes)}
+    return [_on_terms(intents[place], combination, facts, place, numbers) for place in writes]
+
+
+def _on_terms(
+    intent: Intent, combination: Combination, facts: FactCollector, place: int, numbers: Mapping[int, int]
+) -> Intent:
+    """The intent of a call with its terms.
+
+    Args:
+        numbers: Place of a call in the template -> place of its wish.
+    """
+    terms = terms_for(combination, place)
+    return intent.model_copy(
+        update={
+            "best": {name: best for name, best in terms.best.items() if name in intent.rows},
+            "condition": terms.condition,
+            "condition_fact": facts.limit(terms.condition) if terms.condition else None,
+            "instead_of": None if terms.instead_of is None else numbers[terms.instead_of],
+            "replaces": None if terms.replaces is None else numbers[terms.replaces],
+            "later": terms.later,
+            "every": facts.rows(terms.every) if terms.every else None,
         }
-        return KnownRow(entity=entity, columns=columns)
-
-    def value(self, mentioned: MentionedValue) -> str | None:
-        """Add a value that is said as it is.
-
-        Returns:
-            Its id; None if a row's words say it already, or if the user wants nothing there.
-        """
-        tool = self._blueprint.tool(self._combination.calls[mentioned.call].tool)
-        is_in_row = any(str(value)[:10] == mentioned.value for value in self._row_values) and tool.kind == "read"
-        if mentioned.value is None or is_in_row:
-            return None
-        short_name = short_tool_name(self._blueprint, tool.name)
-        name = f"{short_name}.{mentioned.parameter}"
-        if self._facts.get(name) and self._facts[name].value != mentioned.value:
-            name = f"{name}_{mentioned.call}"
-        unit = "cents" if mentioned.parameter.endswith("_cents") else None
-        about = f"{name_in_words(short_name)}: {name_in_words(mentioned.parameter)}"
-        return self.add(name, mentioned.value, about, unit=unit)
-
-    def choice(self, phrases: Sequence[str]) -> str:
-        return self._random.choice(phrases)
-
-    def is_read(self, tool: str) -> bool:
-        return self._blueprint.tool(tool).kind == "read"
-
-    def references(self, tool: str) -> dict[str, str]:
-        """Parameter of a tool -> `Entity.attribute` that it names a row by."""
-        return {one.name: one.refers_to for one in self._blueprint.tool(tool).parameters if one.refers_to}
-
-    def _row_name(self, entity: str, key: str) -> str:
-        """`appointment`, and `appointment_2` for a second one."""
-        if (entity, key) not in self._row_names:
-            table = short_table_name(self._blueprint, entity)
-            number = sum(short_table_name(self._blueprint, other) == table for other, _ in self._row_names) + 1
-            self._row_names[entity, key] = table if number == 1 else f"{table}_{number}"
-        return self._row_names[entity, key]
-
-    def _entity_of(self, read: str) -> str:
-        return subject_entity(self._blueprint, self._blueprint.tool(read)) or self._blueprint.core_entity
+    )
 
 
-def _write_intent(template: TaskTemplate, combination: Combination, facts: _FactCollector, place: int) -> Intent:
+def _write_intent(template: TaskTemplate, combination: Combination, facts: FactCollector, place: int) -> Intent:
     """The intent of one of the template's calls, as what the user wants done."""
     step, call = combination.steps[place], template.calls[place]
     values: dict[str, str] = {}
@@ -181,7 +146,7 @@ def _write_intent(template: TaskTemplate, combination: Combination, facts: _Fact
 
 
 def _call_rows(
-    combination: Combination, facts: _FactCollector, step: int, earlier: Sequence[int]
+    combination: Combination, facts: FactCollector, step: int, earlier: Sequence[int]
 ) -> dict[str, KnownRow]:
     """The rows that a call is about, each once: by the argument that names it, else by one that is taken from it.
 
@@ -199,11 +164,11 @@ def _call_rows(
 
 
 def _question_intents(
-    template: TaskTemplate, combination: Combination, facts: _FactCollector, random: Random
+    template: TaskTemplate, combination: Combination, facts: FactCollector, random: Random
 ) -> list[Intent]:
     """The intents of what the user wants to hear: one for each value, with the row that it is asked of."""
     intents = []
-    for wanted in template.tell:
+    for number, wanted in enumerate(template.tell, 1):
         tool, step = template.calls[wanted.call - 1].tool, combination.steps[wanted.call - 1]
         subjects = [row for row in combination.rows if row.call == step and row.parameter is None]
         subject = {"row": facts.row(subjects[0])} if subjects else {}
@@ -211,11 +176,47 @@ def _question_intents(
         given = [value for value in combination.values if value.call == step and facts.is_read(tool)]
         values = {value.parameter: name for value in given if (name := facts.value(value))}
         rows = {**named, **subject}
-        intents.append(Intent(tool=tool, kind="hear", rows=rows, values=values, ask=random.choice(wanted.ask)))
+        intent = Intent(tool=tool, kind="hear", rows=rows, values=values, ask=random.choice(wanted.ask))
+        intents.append(_heard_on_terms(intent, combination, facts, wanted, f"told_{number}"))
     return intents
 
 
-def _withheld_ids(combination: Combination, facts: _FactCollector, omitted: OmittedSlot) -> Iterator[str]:
+def _heard_on_terms(
+    intent: Intent, combination: Combination, facts: FactCollector, wanted: RequestedValue, fact: str
+) -> Intent:
+    """The intent of a value that is asked for, with what the user takes it to be, and when they ask.
+
+    If a condition depends on the value, the user asks for it in stating the condition.
+    """
+    belief = combination.beliefs.get(fact)
+    conditions = [terms.condition for terms in combination.terms if terms.condition]
+    condition = next((one for one in conditions if (one.column, one.noun) == (wanted.column, wanted.noun)), None)
+    return intent.model_copy(
+        update={
+            "noun": wanted.noun,
+            "believed": facts.belief(wanted.column, wanted.noun, belief.value) if belief else None,
+            "condition": condition,
+            "condition_fact": facts.limit(condition) if condition else None,
+            "later": terms_for(combination, wanted.call - 1).later,
+        }
+    )
+
+
+def _computed_intent(combination: Combination, facts: FactCollector, question: Question) -> Intent:
+    """The intent of what no result shows by itself."""
+    belief = combination.beliefs.get(question.fact)
+    return Intent(
+        tool=question.tool,
+        kind="hear",
+        rows=dict(zip(("row", "other"), map(facts.row, question.rows), strict=False)),
+        every=facts.rows(question.of) if question.of else None,
+        compared=question.sort == "difference",
+        noun=question.noun,
+        believed=facts.belief(question.column, question.noun, belief.value) if belief else None,
+    )
+
+
+def _withheld_ids(combination: Combination, facts: FactCollector, omitted: OmittedSlot) -> Iterator[str]:
     """Ids of what is said only when asked for: all words for the row, days to look for it by, or the value itself."""
     slot = (omitted.call, omitted.parameter)
     rows = {(row.entity, row.key) for row in combination.rows if (row.call, row.parameter) == slot}
@@ -229,22 +230,17 @@ def _withheld_ids(combination: Combination, facts: _FactCollector, omitted: Omit
             yield from (name for name in [facts.value(value)] if name)
 
 
-def _revealing_ids(intents: Sequence[Intent], facts: _FactCollector, withheld: set[str]) -> set[str]:
+def _revealing_ids(intents: Sequence[Intent], facts: FactCollector, withheld: set[str]) -> set[str]:
     """Ids of what only a look-up needs, and what would give away what is withheld: the treatment of the very visit."""
-    wanted = {name for intent in intents for name in _fact_ids(intent)}
+    wanted = {name for intent in intents for name in fact_ids(intent)}
     values = [fact.value for fact in facts.all if fact.id in withheld]
     return {fact.id for fact in facts.all if fact.id not in wanted and not fact.secret and fact.value in values}
 
 
 def _volunteered_ids(intent: Intent, blueprint: Blueprint) -> Iterator[str]:
-    """Ids of what goes into the optional arguments of what is asked for."""
+    """Ids of what goes into the optional arguments of what is asked for, and of the terms on which it is wanted."""
+    yield from _term_ids(intent)
     if intent.kind == "do" and not intent.only_if_needed:
         optional = {one.name for one in blueprint.tool(intent.tool).parameters if not one.required}
         yield from (intent.values[name] for name in intent.values if name in optional)
         yield from (fact for name, row in intent.rows.items() if name in optional for fact in row.columns.values())
-
-
-def _fact_ids(intent: Intent) -> Iterator[str]:
-    yield from intent.values.values()
-    for row in intent.rows.values():
-        yield from row.columns.values()
