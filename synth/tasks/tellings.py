@@ -14,13 +14,15 @@ from evaluator.text.facts import UserKnowledge, tells_fact
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.combination import Combination, FactWords, Intent, KnownFact, KnownRow, Telling, UserRequest
+from skillweave.schema.combination import Combination, FactWords, Intent, KnownFact, Telling, UserRequest
 from skillweave.schema.task import Fact, Scenario
 from skillweave.user_prompt import day_in_words
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_table_name, short_tool_name
 from synth.engine.context import Context
 from synth.engine.step import Params
 from synth.questions.types import ask_partial
+from synth.tasks.requests import later_facts
+from synth.tasks.wishes import computed, row_label, terms_in_words
 
 BATCH_SIZE = 8
 """Tasks in one question."""
@@ -125,9 +127,11 @@ def untold_task(combination: Combination, request: UserRequest, blueprint: Bluep
     for intent in request.wishes:
         labels = _slot_labels(intent, blueprint)
         is_usable = intent.ask and not is_revealing(intent.ask)
-        ask = intent.ask if is_usable else name_in_words(short_tool_name(blueprint, intent.tool))
-        lines.append(f"- {_intent_line(intent, ask, labels, named)}{_company(intent, blueprint)}")
+        ask = intent.ask if is_usable else computed(intent) or name_in_words(short_tool_name(blueprint, intent.tool))
+        terms = "; ".join(["", *terms_in_words(intent)])
+        lines.append(f"- {_intent_line(intent, ask, labels, named)}{terms}{_company(intent, blueprint)}")
         named |= {*labels.values()}
+    lines += [f"insists: {request.insists} times"] if request.insists else []
     lines += ["knows:", *(f"- {_fact_line(fact)}" for fact in request.known if not fact.secret)]
     return UntoldTask(combination, request, "\n".join(" ".join(line.split()) for line in lines))
 
@@ -143,7 +147,7 @@ def _intent_line(intent: Intent, ask: str, labels: Mapping[str, str], named: set
 
 def _slot_labels(intent: Intent, blueprint: Blueprint) -> dict[str, str]:
     """Parameter -> what the author calls the row or value that fills it: `<slot>`, `that invoice`."""
-    labels = {name: f"<{_row_label(row)}>" for name, row in intent.rows.items()}
+    labels = {name: row_label(row, intent) for name, row in intent.rows.items()}
     labels |= {name: f"<{fact}>" for name, fact in intent.values.items()}
     linked = {name: name_in_words(short_table_name(blueprint, entity)) for name, entity in intent.linked.items()}
     return {**labels, **{name: f"that {noun}" for name, noun in linked.items()}}
@@ -152,11 +156,6 @@ def _slot_labels(intent: Intent, blueprint: Blueprint) -> dict[str, str]:
 def _company(intent: Intent, blueprint: Blueprint) -> str:
     """The company that an intent is for, if the user speaks to several."""
     return f", at {blueprint.member_of(intent.tool).title}" if isinstance(blueprint, FusedBlueprint) else ""
-
-
-def _row_label(row: KnownRow) -> str:
-    """What the ids of a row's facts have in common: `appointment_2`."""
-    return next((fact.partition(".")[0] for fact in row.columns.values()), name_in_words(row.entity).lower())
 
 
 def _fact_line(fact: KnownFact) -> str:
@@ -185,9 +184,13 @@ def telling_faults(telling: Telling, request: UserRequest, combination: Combinat
     faults += [f"there is no fact {words.id!r}" for words in telling.facts if words.id not in known]
     faults += [f"fact {name!r} is missing" for name in known if name not in counts]
     told = [(words, known[words.id]) for words in telling.facts if words.id in known]
+    later = later_facts(request)
     for words, fact in told:
-        faults += _fact_faults(words, fact, telling.first_message)
+        faults += _fact_faults(words, fact, telling, fact.id in later)
+    faults += _form_faults(telling, request)
     texts = {"first message": telling.first_message, "goal": telling.goal, "reason": telling.reason or ""}
+    faults += _early_faults(texts, [fact for _, fact in told if fact.id in later], request, combination.now)
+    texts |= _spoken_later(telling)
     for name, text in texts.items():
         faults += [
             f"the {name} says {_quoted(fact)}, which is left out of the request and told only when asked for"
@@ -195,7 +198,11 @@ def telling_faults(telling: Telling, request: UserRequest, combination: Combinat
             if fact.withheld and gives_away(text, fact, combination.now, words.text)
         ]
         faults += [f"the {name} holds {place!r}, which nobody says" for place in _distinct(_PLACEHOLDER.findall(text))]
-    faults += _invented_figures(telling.first_message, [fact for words, fact in told if words.tell == "first"])
+    first = [fact for words, fact in told if words.tell == "first"]
+    faults += _invented_figures("first message", "`first`", telling.first_message, first)
+    said = [*first, *(fact for words, fact in told if words.tell == "later")]
+    for name, text in _spoken_later(telling).items():
+        faults += _invented_figures(name, "`first` or `later`" if name == "later" else "`first`", text, said)
     faults += _unknown_figures(telling, request, combination)
     keys = {row.key for row in combination.rows if row.key} | {combination.caller}
     spoken = " ".join([*texts.values(), *(words.text for words in telling.facts)])
@@ -212,17 +219,55 @@ def gives_away(text: str, fact: KnownFact, now: str, words: str = "") -> bool:
     return tells_fact(Fact(id=fact.id, text=told, value=fact.value, tell="asked"), text, now)
 
 
-def _fact_faults(words: FactWords, fact: KnownFact, message: str) -> Iterator[str]:
+def _fact_faults(words: FactWords, fact: KnownFact, telling: Telling, is_later: bool) -> Iterator[str]:
+    """What is wrong with the words for a fact, and with the moment at which it is said.
+
+    Args:
+        is_later: Whether only what the user comes out with later needs it.
+    """
     if fact.withheld and VALUE_PLACEHOLDER not in words.text:
         yield f"the text of fact {words.id!r} has to hold {VALUE_PLACEHOLDER!r}, where its value is put in"
     elif not _says_figures(fact, words.text.replace(VALUE_PLACEHOLDER, fact.words)):
         yield f"the text of fact {words.id!r} does not say {fact.words!r}"
-    if words.tell == "first" and fact.withheld:
+    moment, place = ("later", "`later`") if is_later else ("first", "the first message")
+    said = (telling.later or "") if is_later else telling.first_message
+    if words.tell not in ("asked", moment):
+        yield f"fact {words.id!r} is marked `{words.tell}` and has to be `{moment}` or `asked`"
+    elif words.tell == moment and fact.withheld:
         yield f"fact {words.id!r} is left out: it is told when asked for"
-    elif words.tell != "first" and fact.volunteered:
-        yield f"the first message has to say {fact.words!r}: nobody would ask for it"
-    elif words.tell == "first" and not (_says_figures(fact, message) and _says_name(fact, message)):
-        yield f"the first message does not say {fact.words!r}, which is marked `first`"
+    elif words.tell != moment and fact.volunteered:
+        yield f"{place} has to say {fact.words!r}: nobody would ask for it"
+    elif words.tell == moment and not (_says_figures(fact, said) and _says_name(fact, said)):
+        yield f"{place} does not say {fact.words!r}, which is marked `{moment}`"
+
+
+def _form_faults(telling: Telling, request: UserRequest) -> Iterator[str]:
+    """Whether there are words for what the user says later, and for each time that they insist."""
+    is_later = any(intent.later for intent in request.wishes)
+    if is_later != (telling.later is not None):
+        yield (
+            "`later` has to say what they want later" if is_later else "`later` has to be null: nothing is wanted later"
+        )
+    if len(telling.insists) != request.insists:
+        yield f"`insists` has to hold {request.insists} texts and holds {len(telling.insists)}"
+
+
+def _early_faults(
+    texts: Mapping[str, str], later: Sequence[KnownFact], request: UserRequest, now: str
+) -> Iterator[str]:
+    """Where what is wanted later is given away. What is known at once anyway gives nothing away."""
+    names = {fact.id for fact in later}
+    at_once = " ".join(fact.words for fact in request.known if fact.id not in names and not fact.secret)
+    for fact in (fact for fact in later if not gives_away(at_once, fact, now)):
+        for name, text in texts.items():
+            if gives_away(text, fact, now):
+                yield f"the {name} says {fact.words!r}, which belongs to what they want later"
+
+
+def _spoken_later(telling: Telling) -> dict[str, str]:
+    """What the user says after the first message, by what it is called."""
+    insists = {f"text {number} of `insists`": text for number, text in enumerate(telling.insists, 1)}
+    return {**({"later": telling.later} if telling.later else {}), **insists}
 
 
 def _quoted(fact: KnownFact) -> str:
@@ -245,10 +290,11 @@ def _says_name(fact: KnownFact, text: str) -> bool:
     return not words or any(word in text.casefold() for word in words)
 
 
-def _invented_figures(message: str, facts: Sequence[KnownFact]) -> list[str]:
+def _invented_figures(name: str, marks: str, text: str, facts: Sequence[KnownFact]) -> list[str]:
+    """Figures of a text beyond those of the facts that it may say, which have these marks."""
     allowed = {figure for fact in facts for figure in _DIGITS.findall(f"{fact.words} {fact.value}")}
-    invented = [figure for figure in _DIGITS.findall(message) if figure not in allowed]
-    return [f"the first message says {figure!r}, which is not marked `first`" for figure in _distinct(invented)]
+    invented = [figure for figure in _DIGITS.findall(text) if figure not in allowed]
+    return [f"the {name} says {figure!r}, which is not marked {marks}" for figure in _distinct(invented)]
 
 
 def _unknown_figures(telling: Telling, request: UserRequest, combination: Combination) -> Iterator[str]:

@@ -1,0 +1,67 @@
+"""The terms of wishes in plain words, as authors read them."""
+
+from collections.abc import Iterator
+
+from skillweave.schema.combination import Intent, KnownRow, KnownRows, Superlative
+from skillweave.schema.task import Moment
+from synth.contracts.wording import name_in_words
+
+_MOMENTS: dict[Moment, str] = {
+    "second_message": "in their second message, whatever was answered",
+    "after_report": "once all before has been reported or answered",
+}
+
+
+def terms_in_words(intent: Intent) -> Iterator[str]:
+    """The terms on which something is wanted: `only if the price is at most <condition.price_cents>`."""
+    for name, best in intent.best.items():
+        yield f"{row_label(intent.rows[name], intent)} is {_meant(best)}"
+    if intent.condition and intent.kind == "do":
+        limit = f"the {intent.condition.noun} is {intent.condition.holds.replace('_', ' ')} <{intent.condition_fact}>"
+        yield f"only if {limit}; if not, it stays undone, and they want to be told the {intent.condition.noun}"
+    elif intent.condition:
+        yield "asked for in case the condition does not hold, and nowhere else"
+    if intent.instead_of is not None:
+        yield f"only if wish {intent.instead_of + 1} cannot be done"
+    if intent.every and intent.kind == "do":
+        yield f"for {_rows(intent.every)}"
+    if intent.believed:
+        yield f"they say that they take it to be <{intent.believed}>"
+    if intent.later:
+        instead = "" if intent.replaces is None else f", having thought better of wish {intent.replaces + 1}"
+        yield f"later: {_MOMENTS[intent.later]}{instead}"
+
+
+def computed(intent: Intent) -> str:
+    """What is asked for where no result shows it: a sum, a difference. Empty for other wishes."""
+    if intent.every and intent.kind == "hear":
+        return f"the {intent.noun} of {_rows(intent.every)}, added up"
+    if intent.compared:
+        return f"which of {{row}} and {{other}} has less {intent.noun}, and by how much"
+    return ""
+
+
+def row_label(row: KnownRow, intent: Intent) -> str:
+    """What an author calls a row: what the ids of its facts have in common, `<appointment_2>`."""
+    if intent.every and row.entity == intent.every.entity and not row.columns:
+        return "each of them"
+    fact = next(iter(row.columns.values()), "")
+    return f"<{fact.partition('.')[0]}>" if fact else f"the {_noun(row.entity)}"
+
+
+def _meant(best: Superlative) -> str:
+    return f"the one with the {best.order} {name_in_words(best.column)}, and is said so"
+
+
+def _rows(rows: KnownRows) -> str:
+    """`all Appointments with <every_appointment> and starts at in <every_appointment.month> but <appointment>`."""
+    shared = [f"<{fact}>" for fact in rows.columns.values()]
+    if rows.month:
+        shared.append(f"{'since' if rows.since else 'in'} <{rows.month}> ({name_in_words(rows.day_column or '')})")
+    excepted = [f"<{fact.partition('.')[0]}>" for row in rows.excepted for fact in [next(iter(row.columns.values()))]]
+    but = f" but {' and '.join(excepted)}" if excepted else ""
+    return f"every {_noun(rows.entity)} {', '.join(shared)}".strip() + but
+
+
+def _noun(entity: str) -> str:
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in entity).strip()
