@@ -5,8 +5,9 @@ from difflib import get_close_matches
 from random import Random
 from typing import Any
 
+from rollout.offline.behaviour import AgentBehaviour
 from rollout.offline.careless import Careless, column_of, mistake_of
-from rollout.offline.dialogue_policy import AgentBehaviour, DialoguePolicy, MakeCalls, hands_over
+from rollout.offline.dialogue_policy import DialoguePolicy, MakeCalls, hands_over
 from rollout.offline.script import Script, Transcript, scripts_of, transcript_of
 from rollout.offline.user import said
 from skillweave.base.errors import ConfigError

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from evaluator.kinds import KINDS, Mistake
-from rollout.offline.dialogue_policy import AgentBehaviour, NextCall
+from rollout.offline.behaviour import AgentBehaviour, NextCall
 from rollout.offline.script import PlannedCall, Script
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER, Parameter
 from skillweave.schema.record import Json

@@ -5,14 +5,16 @@ and so knows why the agent made it. An `AgentBehaviour` says where an agent depa
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from random import Random
 from typing import NamedTuple
 
 from evaluator.text.facts import tells_fact, value_forms
+from rollout.offline.behaviour import AgentBehaviour, NextCall
 from rollout.offline.script import Heard, PastCall, PlannedCall, Reacted, Script, Transcript
 from rollout.offline.user import YES, Kind, label, listed, said
-from skillweave.schema.contract import DECLINE, TRANSFER
+from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, FactToTell
 
@@ -24,21 +26,20 @@ MAKINGS = 4
 """The most times that the agent makes a call whose result says that it should be repeated."""
 
 
-class NextCall(NamedTuple):
-    """A call as the agent makes it."""
-
-    tool: str
-    arguments: dict[str, Json]
+Phrases = tuple[tuple[Kind, dict[str, str]], ...]
+"""Kind and slots of each."""
 
 
 class SayPhrases(NamedTuple):
     """Say phrases, each given by its kind and slots."""
 
-    phrases: tuple[tuple[Kind, dict[str, str]], ...]
+    phrases: Phrases
     asks: tuple[str, ...] = ()
     """Ids of the facts that the agent asks for."""
     proposes: int | None = None
     """Position of the call that the agent proposes; None if it proposes none."""
+    awaits: int | None = None
+    """Position of the call before which the agent lets the user speak; None if it waits for nothing."""
 
     def words(self, random: Random) -> str:
         """The text, one line for each phrase."""
@@ -53,63 +54,11 @@ class MakeCalls(NamedTuple):
     calls: tuple[NextCall, ...]
 
 
-class AgentBehaviour:
-    """How an agent follows its script: exactly. Subclasses override what they do differently."""
-
-    proposes: bool = True
-    """Whether the agent waits for a yes before calls that need one."""
-
-    def call(
-        self, position: int, planned: PlannedCall, bound: NextCall, results: Mapping[int, Json]
-    ) -> NextCall | None:
-        """The call to make in place of a planned one.
-
-        Args:
-            position: The call's position in the script.
-            planned: The call as the script has it.
-            bound: The call with the arguments of this conversation.
-            results: Results of earlier calls, by position.
-
-        Returns:
-            The call; None to leave it out.
-        """
-        return bound
-
-    def extra(self, results: Mapping[int, Json], made: int, succeeded: bool) -> NextCall | None:
-        """A call after the end of the script; None for no further call.
-
-        Args:
-            results: Results of the script's calls, by position.
-            made: The number of extra calls so far.
-            succeeded: Whether the last of them succeeded.
-        """
-        return None
-
-    def asks_for(self, fact: Fact) -> bool:
-        """Whether the agent asks for a fact that the user has not told."""
-        return True
-
-    def waits(self, position: int) -> bool:
-        """Whether the agent proposes a call before it makes it."""
-        return self.proposes
-
-    def ignores_error(self, position: int) -> bool:
-        """Whether the agent continues as if a failed call had succeeded."""
-        return False
-
-    def gives_up(self, position: int) -> bool:
-        """Whether the agent gives up before a call."""
-        return False
-
-    def value(self, told: FactToTell) -> Json:
-        """The value to tell the user for a fact; None to tell nothing."""
-        return told.values[0]
-
-
 class DialogueState:
     """The state of the conversation, as the agent sees it."""
 
-    def __init__(self) -> None:
+    def __init__(self, script: Script) -> None:
+        self._unsettling = (*script.insists, *([script.later.says] if script.later else []))
         self.position = 0
         """Position of the script's next call."""
         self.results: dict[int, Json] = {}
@@ -124,6 +73,8 @@ class DialogueState:
         """Why the agent cannot continue; None while it can."""
         self.user_texts: list[str] = []
         self.has_greeted = self.has_concluded = False
+        self.awaited: set[int] = set()
+        """Positions of the calls before which the agent let the user speak."""
         self.asked: Counter[str] = Counter()
         """Number of times that the agent asked for each fact."""
         self.proposed: Counter[int] = Counter()
@@ -137,8 +88,10 @@ class DialogueState:
         self._last: SayPhrases | None = None
 
     def hear(self, text: str) -> None:
-        """Take in a message of the user. A yes agrees to the last proposal."""
+        """Take in a message of the user. A yes agrees to the last proposal; an argument or a later wish reopens what
+        was concluded."""
         self.user_texts.append(text)
+        self.has_concluded = self.has_concluded and not any(words in text for words in self._unsettling)
         last, self._last = self._last, None
         if last is not None and last.proposes is not None:
             if text.strip().casefold().startswith(YES.casefold()):
@@ -151,7 +104,10 @@ class DialogueState:
         self._last = act
         kinds = {kind for kind, _ in act.phrases}
         self.has_greeted = self.has_greeted or "greet" in kinds
-        self.has_concluded = self.has_concluded or bool(kinds & {"report", "fact", "decline"})
+        if act.awaits is not None:
+            self.awaited.add(act.awaits)
+        elif kinds & {"report", "fact", "decline"}:
+            self.has_concluded = True
         self.asked.update(act.asks)
         if act.proposes is not None:
             self.proposed[act.proposes] += 1
@@ -168,7 +124,7 @@ class DialoguePolicy:
     def __init__(self, script: Script, behaviour: AgentBehaviour) -> None:
         self.script = script
         self.behaviour = behaviour
-        self.state = DialogueState()
+        self.state = DialogueState(script)
 
     def follow(self, transcript: Transcript) -> "DialoguePolicy":
         """Take in the conversation so far; returns this policy."""
@@ -218,11 +174,37 @@ class DialoguePolicy:
         call = self._bound_call(position)
         if call is None:
             return None
+        awaited = self._awaited(position)
+        if awaited is not None:
+            return awaited
         # The user did not ask for a call that a rule demands, so the user must agree to it whatever the tool is.
         needs_agreement = planned.kind == "write" and (planned.confirm or planned.demanded_by is not None)
         if needs_agreement and self.behaviour.waits(position) and position not in state.agreed:
             return self._proposal(position, planned)
         return self._reads_from(position) if planned.is_read else MakeCalls((position,), (call,))
+
+    def _awaited(self, position: int) -> SayPhrases | None:
+        """What the agent says before a call, or at the end, so that the user comes out with the later wish; None if
+        there is nothing to wait for. What was asked before it is settled where something is done, or where a write
+        comes and there is something to tell."""
+        state, later, calls = self.state, self.script.later, self.script.calls
+        if later is None or position in state.awaited or later.says in " ".join(state.user_texts):
+            return None
+        is_end = position == len(calls)
+        acts = is_end or calls[position].kind == "write" or calls[position].tool in SESSION_TOOLS
+        phrases: Phrases = ()
+        if later.when == "after_report" and (acts or state.carried_out):
+            known = [fact for fact in self.script.told if _is_shown(fact, state.results)]
+            declines = self.script.declines and (is_end or self._is_for_later(position))
+            phrases = self._findings(known[:-1] if is_end else known, declines=declines)
+        elif later.when == "second_message" and acts and not state.awaited:
+            phrases = (("more", {}),)
+        return SayPhrases(phrases, awaits=position) if phrases else None
+
+    def _is_for_later(self, position: int) -> bool:
+        """Whether a call takes what the user says with the later wish."""
+        facts = self.script.pairs(self.script.calls[position], self.state.results).values()
+        return any(fact.tell == "later" for fact in facts)
 
     def _skip(self, position: int) -> None:
         """Pass over a call. A write that the agent leaves out by mistake is reported like the others."""
@@ -275,7 +257,7 @@ class DialoguePolicy:
             "pairs": listed(f"{label}: {_form(fact)}" for label, fact in pairs.items()),
         }
         because = {"goal": planned.goal, "rule": planned.demanded_by or "", "company": planned.company}
-        before: tuple[tuple[Kind, dict[str, str]], ...] = (("because", because),) if all(because.values()) else ()
+        before: Phrases = (("because", because),) if all(because.values()) else ()
         return SayPhrases((*before, ("propose", slots)), proposes=position)
 
     def _extra_call(self) -> MakeCalls | None:
@@ -284,19 +266,29 @@ class DialoguePolicy:
         return MakeCalls((), (extra,)) if extra is not None else None
 
     def _conclusion(self) -> SayPhrases:
-        """Report what was done and tell the facts, or decline. After that, say goodbye."""
+        """Decline, report what was done, and tell the facts. After that, say goodbye."""
         if self.state.has_concluded:
             return SayPhrases((("part", {}),))
-        if self.script.declines:
+        awaited = self._awaited(len(self.script.calls))
+        if awaited is not None:
+            return awaited
+        phrases = self._findings(self.script.told, declines=self.script.declines)
+        return SayPhrases(phrases or (("give_up", {"complaint": ""}),))
+
+    def _findings(self, facts: Sequence[FactToTell], *, declines: bool) -> Phrases:
+        """What the agent declines, has done, and has found."""
+        phrases: list[tuple[Kind, dict[str, str]]] = []
+        if declines:
             rule = next((str(call.arguments["rule"]) for call in self.script.calls if call.tool == DECLINE), "")
-            return SayPhrases((("decline", {"rule": rule, "says": self.script.rules.get(rule, rule)}),))
+            phrases.append(("decline", {"rule": rule, "says": self.script.rules.get(rule, rule)}))
         deeds = [self.script.calls[position].deed for position in self.state.carried_out]
-        phrases: list[tuple[Kind, dict[str, str]]] = [("report", {"deeds": listed(deeds)})] if deeds else []
-        for fact in self.script.told:
+        if deeds:
+            phrases.append(("report", {"deeds": listed(deeds)}))
+        for fact in facts:
             value = self.behaviour.value(fact)
             if value is not None:
                 phrases.append(("fact", {"noun": fact.noun, "form": value_forms(value, fact.type, fact.unit)[0]}))
-        return SayPhrases(tuple(phrases or [("give_up", {"complaint": ""})]))
+        return tuple(phrases)
 
     def _record(self, act: SayPhrases | MakeCalls, reaction: Reacted) -> None:
         """Take in an earlier decision and the agent's actual reply. If it made calls instead, it said nothing."""
@@ -320,6 +312,21 @@ class DialoguePolicy:
             state.results[position] = call.value
             if self.script.calls[position].kind == "write":
                 state.carried_out.append(position)
+
+
+def _is_shown(fact: FactToTell, results: Mapping[int, Json]) -> bool:
+    """Whether results show what the fact is known from."""
+    values = [*chain.from_iterable(map(_values, results.values()))]
+    return all(any(value in values for value in wanted) for wanted in fact.shown)
+
+
+def _values(result: Json) -> Iterator[Json]:
+    """The values in a result, at any level."""
+    if isinstance(result, dict | list):
+        for part in result.values() if isinstance(result, dict) else result:
+            yield from _values(part)
+    else:
+        yield result
 
 
 def _form(fact: Fact) -> str:

@@ -12,7 +12,7 @@ from skillweave.llm.backends.backend import Request
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedTool
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER, Parameter, Tool, ToolKind
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact, FactToTell, GoldenCall, Kind, Task
+from skillweave.schema.task import Fact, FactToTell, GoldenCall, Kind, LaterWish, Task
 from skillweave.world.dataset import Dataset
 from skillweave.world.noise import ERRORS
 from skillweave.world.replay import result_reference, value_at, without_noise
@@ -178,6 +178,10 @@ class Script:
     """The tools that the session offers."""
     asked: PlannedCall | None = None
     """The call that the user requests, if it must not be made."""
+    later: LaterWish | None = None
+    """What the user comes out with later."""
+    insists: tuple[str, ...] = ()
+    """What the user says against a refusal."""
 
     @property
     def declines(self) -> bool:
@@ -278,6 +282,8 @@ def script_of(task: Task, blueprint: Blueprint) -> Script:
         rules={guard.rule: guard.says for tool in blueprint.tools for guard in tool.guards},
         tools=tuple(tool for tool in blueprint.tools if tool.name not in task.tools_hidden),
         asked=_planned(asked, tool_of(blueprint, asked.tool), titles) if asked is not None else None,
+        later=task.scenario.later,
+        insists=tuple(task.scenario.insists),
     )
 
 

@@ -13,7 +13,9 @@ from skillweave.llm.backends.backend import Backend, OfflineBackend, Request
 from skillweave.schema.task import Fact
 from skillweave.schema.trajectory import Message
 
-Kind = Literal["greet", "ask", "because", "propose", "report", "fact", "decline", "hand_over", "give_up", "part"]
+Kind = Literal[
+    "greet", "ask", "more", "because", "propose", "report", "fact", "decline", "hand_over", "give_up", "part"
+]  # fmt: skip
 AGENT: Mapping[Kind, Sequence[str]] = {
     "greet": (
         "Hello! How can I help you?",
@@ -24,6 +26,10 @@ AGENT: Mapping[Kind, Sequence[str]] = {
         "Could you tell me this, please: {labels}?",
         "For that I need to know: {labels}. Could you tell me?",
         "May I ask you for the following: {labels}?",
+    ),
+    "more": (
+        "Before I begin: is there anything else that I should know?",
+        "Let me be sure that I have it all. Is there anything that you would add or change?",
     ),
     "because": (
         "Before I can {goal}, rule {rule} asks for one step at {company}.",
@@ -66,6 +72,8 @@ YES = "Yes"
 """Each of a user's agreements begins with this word."""
 AGREE = ("Yes, please go ahead.", "Yes, that is right, please do.", "Yes, please.")
 REFUSE = ("No, that is not what I want.", "No, please don't. That is not right.")
+WAIT = ("One moment, please.", "Wait, please.", "Hold on a second.")
+NO_MORE = ("No, that is what I wanted to say.", "There is nothing to add, I think.")
 THANK = ("Thank you, that is all.", "Thanks for your help, goodbye!", "Perfect, thank you. That was everything.")
 ACCEPT = ("That is a pity, but thank you for telling me.", "I see. Thank you all the same, goodbye.")
 UNKNOWN = ("I do not know that, I am sorry.", "I have nothing to say to that, I am afraid.")
@@ -181,20 +189,35 @@ def heard_by(messages: Sequence[Message]) -> list[str]:
 
 
 def reply(role: UserRole, heard: Sequence[str], random: Random) -> UserAnswer:
-    """Answer the agent's last message.
+    """Answer the agent's last message. What the user has said before follows from what it heard before.
 
     Args:
         role: The user's role.
         heard: The texts of all messages of the agent.
         random: Draws the phrases.
     """
-    phrases = {phrase.kind: phrase for phrase in understood(heard[-1])} if heard else {}
+    argument = _argument(role, heard)
+    if argument is not None:
+        return _answer(argument)
+    phrases = _phrases_of(heard[-1]) if heard else {}
+    answer, wish = _reaction(role, heard, phrases, random), _later_wish(role, heard)
+    if wish is None:
+        return answer
+    if "propose" in phrases:
+        return _answer(f"{random.choice(WAIT)} {wish}", agrees=False)
+    return _answer(f"{answer.text} {wish}" if phrases.keys() & {"ask", "greet"} else wish)
+
+
+def _reaction(role: UserRole, heard: Sequence[str], phrases: Mapping[Kind, Phrase], random: Random) -> UserAnswer:
+    """The answer of a user who wants nothing later and argues with nobody."""
     if "propose" in phrases:
         return _to_proposal(role, phrases["propose"], random)
     if "ask" in phrases:
         return _answer(_told(role, phrases["ask"]) or random.choice(UNKNOWN))
     if "greet" in phrases:
         return _answer(role.request)
+    if "more" in phrases:
+        return _answer(random.choice(NO_MORE))
     if phrases.keys() & {"decline", "give_up", "hand_over"}:
         return _answer(random.choice(ACCEPT), done=True)
     if phrases.keys() & {"report", "fact", "part"}:
@@ -203,6 +226,37 @@ def reply(role: UserRole, heard: Sequence[str], random: Random) -> UserAnswer:
     if puzzled >= role.persona.patience:
         return _answer(random.choice(LEAVE), done=True)
     return _answer(random.choice(PUZZLED))
+
+
+def _argument(role: UserRole, heard: Sequence[str]) -> str | None:
+    """What the user says against a refusal that it has just heard; None if it was none, or nothing is left to say."""
+    arguments = role.scenario.insists
+    refusals = [at for at, text in enumerate(heard) if "decline" in _findings(text)] if arguments else []
+    is_refused = refusals[-1:] == [len(heard) - 1] and len(refusals) <= len(arguments)
+    return arguments[len(refusals) - 1] if is_refused else None
+
+
+def _later_wish(role: UserRole, heard: Sequence[str]) -> str | None:
+    """The later wish, if the user comes out with it now."""
+    later = role.scenario.later
+    if later is None:
+        return None
+    if later.when == "second_message":
+        greeted = [at + 1 for at, text in enumerate(heard) if "greet" in _phrases_of(text)]
+        moments = greeted if role.opening != role.request else [0]
+    else:
+        moments = [at for at, text in enumerate(heard) if _findings(text) and _argument(role, heard[: at + 1]) is None]
+    return later.says if moments[:1] == [len(heard) - 1] else None
+
+
+def _phrases_of(text: str) -> dict[Kind, Phrase]:
+    return {phrase.kind: phrase for phrase in understood(text)}
+
+
+def _findings(text: str) -> frozenset[Kind]:
+    """The kinds of phrases in a message that report, tell or decline something; none if it also wants an answer."""
+    kinds = _phrases_of(text).keys()
+    return frozenset() if kinds & {"propose", "ask", "greet"} else frozenset(kinds & {"report", "fact", "decline"})
 
 
 def _to_proposal(role: UserRole, proposal: Phrase, random: Random) -> UserAnswer:
