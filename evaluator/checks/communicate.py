@@ -1,9 +1,10 @@
 """Whether the user was told what they asked for, by value.
 
 A fact counts as told iff a form of its value stands in words of the agent that came after the first result that holds
-the value: before it nobody could know. Of the agent's messages the last one that holds the value or a rival of it
-decides: the value has to be there, with at most two rivals beside it, or the user has to answer with the value and no
-rival, who then has found it. Reading stops there.
+the value, or the last of the parts from which it is computed: before it nobody could know. Of the agent's messages the
+last one that holds the value or a rival of it decides: the value has to be there, with at most two rivals beside it, or
+the user has to answer with the value and no rival, who then has found it. Parts are no rivals: people explain sums.
+Reading stops there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,8 +56,16 @@ def last_mention(fact: FactToTell, messages: Sequence[Message], now: str = "") -
 
 
 def known_since(fact: FactToTell, steps: Sequence[ExecutedCall]) -> int | None:
-    """The position of the message whose call first returned the value; None where none did."""
-    return next((step.message for step in steps if step.ok and _returns(step.result.value, fact.values)), None)
+    """The position of the message whose call returned the value, or the last of its parts, for the first time; None
+    where something was never returned."""
+    places = [_first_returned(values, steps) for values in fact.shown]
+    known = [place for place in places if place is not None]
+    return max(known) if len(known) == len(places) else None
+
+
+def _first_returned(values: Sequence[Json], steps: Sequence[ExecutedCall]) -> int | None:
+    """The position of the message whose call first returned one of the values."""
+    return next((step.message for step in steps if step.ok and _returns(step.result.value, values)), None)
 
 
 def _tells(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:
@@ -82,7 +91,8 @@ def _has_rival(fact: FactToTell, messages: Sequence[Message], place: int, now: s
 
 
 def _said_rivals(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> Iterator[bool]:
-    return _said(fact, [value for value in fact.rivals if value not in fact.values], messages, place, now)
+    rivals = [value for value in fact.rivals if value not in [*fact.values, *fact.parts]]
+    return _said(fact, rivals, messages, place, now)
 
 
 def _said(

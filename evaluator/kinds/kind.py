@@ -23,10 +23,12 @@ from typing import ClassVar, Literal, NamedTuple
 from evaluator.replay.execution import ExecutedCall
 from evaluator.text.facts import is_told, tells_fact, words_of
 from evaluator.variants.conversation import Variant
+from evaluator.variants.declines import named_rules, ways_of_recording
 from evaluator.variants.equivalents import call_formats, equivalents
 from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import HeldOutVariant
 from evaluator.variants.held_out_calls import changed_calls, needless_declines
+from evaluator.variants.held_out_declines import other_records, wrong_records
 from evaluator.variants.held_out_forms import other_forms_of_facts, other_orders
 from evaluator.variants.mutants import further_writes, mutants, told_wrongly, unfinished, untold
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER
@@ -67,9 +69,8 @@ class AgentConduct(NamedTuple):
             return True
         request = self._request(self.messages)
         start = len(self.messages) if request is None else request
-        lookups = [
-            call.message for call in self.calls if call.position < decline.position and call.tool not in SESSION_TOOLS
-        ]
+        earlier = [call for call in self.calls if call.position < decline.position and call.tool not in SESSION_TOOLS]
+        lookups = [call.message for call in earlier if not any(call.result.changed)]
         later = self.messages[max([start, *lookups]) + 1 :]
         return any(message.role == "assistant" and words_of(message.content or "") for message in later)
 
@@ -188,7 +189,8 @@ class TaskKind:
     is_carried_out: ClassVar[bool] = True
     """Whether tools carry the request out; where not, the agent declines or transfers it."""
     ending: ClassVar[str | None] = None
-    """The tool with which the golden calls end: `decline_request`, `transfer_to_human`, or None."""
+    """The tool with which the golden calls end: `decline_request`, `transfer_to_human`, or None. Calls of a kind of
+    which tools carry out one part may end with a decline of the other."""
     rubric_question: ClassVar[str | None] = None
     """What a judge is asked about tasks of this kind, to be answered with yes or no."""
     mistakes: ClassVar[tuple[Mistake, ...]] = (
@@ -204,6 +206,10 @@ class TaskKind:
         """Why a task of this kind cannot be scored; None where it can."""
         return None
 
+    def ending_of(self, task: Task) -> str | None:
+        """The tool with which a task's golden calls end; None if with one of the world's."""
+        return self.ending or (DECLINE if task.criteria.declined is not None else None)
+
     def conduct_faults(self, conduct: AgentConduct) -> Iterator[str]:
         """What the policy check holds against the agent, beside broken rules; a line each."""
         yield from decline_faults(conduct)
@@ -211,7 +217,7 @@ class TaskKind:
 
     def needs_messages(self, task: Task, calls: Sequence[ExecutedCall]) -> bool:
         """Whether only the conversation can show that the agent kept to the policy."""
-        return bool(task.criteria.must_ask)
+        return bool(task.criteria.must_ask) or task.criteria.declined is not None
 
     def misconduct(self, task: Task, declines: Sequence[RecordedDecline]) -> Misconduct:
         """How the first of the conduct's faults is explained.
@@ -236,6 +242,7 @@ class TaskKind:
         yield from equivalents(executor)
         yield from mutants(executor)
         yield from told_wrongly(executor)
+        yield from named_rules(executor)
 
     def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:
         """Variants that are alike for all tasks of one conduct: how calls are written, what is written besides,
@@ -245,10 +252,13 @@ class TaskKind:
             yield from further_writes(executor)
         yield from unfinished(executor)
         yield from untold(executor)
+        yield from ways_of_recording(executor)
 
     def held_out_variants(self, executor: VariantExecutor) -> Iterator[HeldOutVariant]:
         """Variants of the second set, by which no task is kept or dropped, in a fixed order."""
         yield from needless_declines(executor)
+        yield from other_records(executor)
+        yield from wrong_records(executor)
         yield from self.held_out_work(executor)
 
     def held_out_work(self, executor: VariantExecutor) -> Iterator[HeldOutVariant]:

@@ -2,7 +2,8 @@
 
 An execution is made once and cached by the content of world and task. A golden call is needless if the others end
 in the same state, none of them fails or breaks a rule, the same person is signed in, the same transfer is made,
-every argument still has its source, and every value that the user must be told still stands in a result.
+every argument still has its source, and every value that the user must be told, or from which it is computed, still
+stands in a result.
 """
 
 import json
@@ -208,7 +209,7 @@ class _Sources:
             {value for _, value in shown} - {dump(value) for _, value in _cells({**step.arguments})}
             for shown, step in zip(self._shown, steps, strict=True)
         ]
-        told = {dump(value) for fact in task.criteria.communicate for value in fact.values}
+        told = {dump(value) for fact in task.criteria.communicate for values in fact.shown for value in values}
         self._told = {cell for shown in self._shown for cell in shown if cell[1] in told}
         self._demands = [*self._demanded(task)]
 
@@ -258,5 +259,5 @@ def _known(task: Task) -> str:
     facts = [text for fact in scenario.facts for text in (fact.text, str(fact.value))]
     said = [message.content or "" for message in task.messages]
     given = [env.CURRENT_DATE, env.LOGGED_IN_USER or "", env.LOGGED_IN_NAME or "", task.now]
-    texts = [scenario.goal, scenario.reason, task.user_system_prompt, task.task_info.known_info]
+    texts = [scenario.goal, scenario.reason, *scenario.said_later, task.user_system_prompt, task.task_info.known_info]
     return "\n".join([*facts, *said, *given, *texts, task.task_info.instruction]).casefold()

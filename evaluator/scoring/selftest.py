@@ -12,6 +12,7 @@ from evaluator.kinds import KINDS
 from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, read_trajectory
 from evaluator.scoring.evaluate import EvaluationSource, Evaluator, NotScoredError
 from evaluator.variants.conversation import Variant
+from evaluator.variants.courses import courses, other_courses
 from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import HeldOutVariant, reaches
 from skillweave.base.store import digest_bytes
@@ -35,11 +36,13 @@ def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[V
     executor = VariantExecutor(world, task)
     if executor.golden.unexecuted or not executor.reaches_goal(executor.golden.changes):
         return
-    if [call.tool for call in executor.ending_calls] != ([kind.ending] if kind.ending else []):
+    ending = kind.ending_of(task)
+    if [call.tool for call in executor.ending_calls] != ([ending] if ending else []):
         return
     if executor.ending_calls and executor.ending_calls[0] is not executor.calls[-1]:
         return
     yield from kind.variants(executor)
+    yield from courses(executor)
     yield from kind.conduct_variants(executor) if conduct else ()
 
 
@@ -48,6 +51,7 @@ def held_out_variants_of(world: World, task: Task) -> Iterator[HeldOutVariant]:
     executor = VariantExecutor(world, task)
     if not executor.golden.unexecuted and reaches(executor, executor.golden.changes):
         yield from KINDS[task.kind].held_out_variants(executor)
+        yield from other_courses(executor)
 
 
 class SelftestOutcome(NamedTuple):

@@ -218,7 +218,8 @@ class UserKnowledge:
         """
         self._facts = scenario.facts
         self._now = now
-        self._own = [scenario.goal, scenario.reason, persona.name, f"{persona.age}", *persona.traits, now, *texts]
+        known = [scenario.goal, scenario.reason, *scenario.said_later]
+        self._own = [*known, persona.name, f"{persona.age}", *persona.traits, now, *texts]
 
     def faults(self, text: str, heard: Sequence[str] = ()) -> list[str]:
         """Tokens of a user's text that the user cannot know.

@@ -22,6 +22,8 @@ _UNREADABLE = '{"'
 _FAREWELL = "Thank you, that is all."
 PARTING_WORDS = "Everything has been looked into. Is there anything else?"
 """Polite words without a fact."""
+_NO = "I am sorry, but I may not do that."
+_SO_FAR = "I am looking into that. Is there anything else that I should know?"
 _MOST_ROWS = 400
 CACHED_MESSAGES = 1024
 """Messages that are kept, because the variants of a task share most of them."""
@@ -116,7 +118,8 @@ def conversation(
     *,
     early: Sequence[VariantStep] = (),
 ) -> VariantConversation:
-    """The opening, then words and calls in their order. After words at its end the user leaves.
+    """The opening, then words and calls in their order, and among them what the user comes out with later. After words
+    at its end the user leaves.
 
     `early` are calls that the agent makes before the user has said anything.
     """
@@ -125,6 +128,7 @@ def conversation(
         writer.call(early)
     for message in task.messages:
         writer.hear(message.content or "")
+    beats = _with_later_wish(task, beats)
     for place, beat in enumerate(beats):
         if not isinstance(beat, Utterance):
             writer.call(beat)
@@ -133,6 +137,24 @@ def conversation(
         else:
             writer.say(Utterance(beat.text, _FAREWELL), is_last=True)
     return VariantConversation(writer.messages, writer.turns)
+
+
+def _with_later_wish(task: Task, beats: Sequence[ConversationPart]) -> Sequence[ConversationPart]:
+    """The later wish stands after the agent's first words, or before the last write."""
+    later = task.scenario.later
+    if later is None or not beats:
+        return beats
+    place = 0 if later.when == "second_message" else _last_write(beats)
+    return [*beats[:place], Utterance(_SO_FAR, later.says), *beats[place:]]
+
+
+def _last_write(beats: Sequence[ConversationPart]) -> int:
+    """The place of the last write, or of the user's agreement to it; without one, of the last call or words."""
+    calls = [(place, beat) for place, beat in enumerate(beats) if not isinstance(beat, Utterance)]
+    writes = [place for place, steps in calls if any(any(step.result.changed) for step in steps)]
+    place = (writes or [place for place, _ in calls] or [len(beats) - 1])[-1]
+    before = beats[place - 1] if place else None
+    return place - 1 if isinstance(before, Utterance) and before.agrees else place
 
 
 def asked_details(task: Task, without: Collection[str] = ()) -> list[Utterance]:
@@ -240,6 +262,12 @@ def all_facts(facts: Sequence[FactToTell], which: int = 0) -> str:
     )
 
 
+def refusal(task: Task, which: int = 0) -> str:
+    """Words that decline, with a sentence for each fact, with its value in form number `which`."""
+    facts = task.criteria.communicate
+    return f"{_NO} {all_facts(facts, which)}" if facts else _NO
+
+
 def value_in_words(fact: FactToTell, value: Json, which: int = 0) -> str:
     """A value as people write it, in form number `which`."""
     forms = forms_of_fact(fact, value)
@@ -252,8 +280,13 @@ def forms_of_fact(fact: FactToTell, value: Json) -> list[str]:
 
 
 def rival_values(fact: FactToTell) -> list[Json]:
-    """Rival values whose written form differs from the fact's."""
-    return _apart(fact, fact.rivals)
+    """Rival values whose written form differs from the fact's, and which are no part of it."""
+    return _apart(fact, [value for value in fact.rivals if value not in fact.parts])
+
+
+def part_values(fact: FactToTell) -> list[Json]:
+    """The values from which the fact is computed, without those whose words would tell it."""
+    return [value for value in fact.parts if not _holds(fact, value)]
 
 
 def other_values(executor: VariantExecutor, fact: FactToTell) -> list[Json]:

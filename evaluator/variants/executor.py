@@ -125,6 +125,15 @@ class VariantExecutor:
         except LookupError:
             return None
 
+    @cached_property
+    def wrong_rules(self) -> list[str]:
+        """Rules by which nothing is to be declined; first those of the requested tool."""
+        criteria, blueprint = self.task.criteria, self.world.blueprint
+        asked = criteria.asked.tool if criteria.asked is not None else None
+        near = [guard.rule for tool in blueprint.tools if tool.name == asked for guard in tool.guards]
+        accepted = criteria.declined.accepted if criteria.declined is not None else frozenset[str]()
+        return [rule for rule in dict.fromkeys([*near, *blueprint.rules]) if rule not in accepted]
+
     def random(self, purpose: str) -> Random:
         """Random draws for one purpose, independent of all others."""
         return Random(f"{self.task.id} {purpose}")

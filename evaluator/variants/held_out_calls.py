@@ -248,13 +248,11 @@ def _undone(executor: VariantExecutor) -> Iterator[ChangedCalls]:
 
 
 def needless_declines(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
-    """Decline a request that is possible: between the calls, before or after them, or by a transfer."""
-    if not executor.world.blueprint.rules:
+    """Decline what is possible: between the calls, before or after them, or by a transfer."""
+    if not executor.wrong_rules:
         return
-    rule, words = (
-        held_out_random(executor, "rules").choice(executor.world.blueprint.rules),
-        Utterance(all_facts(executor.task.criteria.communicate)),
-    )
+    rule = held_out_random(executor, "rules").choice(executor.wrong_rules)
+    words = Utterance(all_facts(executor.task.criteria.communicate))
     last = decline_call(rule)
     ways = {
         "declined_in_between": [*executor.calls[:1], last, *executor.calls[1:]],

@@ -143,9 +143,18 @@ def _rightly(facts: Sequence[FactToTell]) -> Iterator[tuple[str, list[str]]]:
     plain = [fact_sentence(fact, value_in_words(fact, fact.values[0])) for fact in facts]
     yield "one_by_one", plain
     yield "told_twice", [*plain, " ".join(reversed(plain))]
+    worked_out = [_worked_out(fact) for fact in facts if fact.parts]
+    if worked_out:
+        yield "worked_out", [*worked_out, *([all_facts(facts)] if len(facts) > 1 else [])]
     for number in range(max(len(_formats(fact)) for fact in facts)):
         texts = [fact_sentence(fact, formats[number % len(formats)]) for fact in facts for formats in [_formats(fact)]]
         yield f"other_format_{number + 1}", [" ".join(texts)]
+
+
+def _worked_out(fact: FactToTell) -> str:
+    """The fact, after the values from which it is computed."""
+    parts = ", ".join(value_in_words(fact, value) for value in fact.parts)
+    return f"From {parts} it follows: {fact_sentence(fact, value_in_words(fact, fact.values[0]))}"
 
 
 def _formats(fact: FactToTell) -> list[str]:

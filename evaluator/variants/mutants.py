@@ -16,6 +16,7 @@ from evaluator.variants.conversation import (
     fact_sentence,
     failing,
     other_values,
+    part_values,
     rival_values,
     transcript,
     value_in_words,
@@ -39,7 +40,8 @@ _ROUNDS = 8
 _WORDS = "Thank you for getting in touch. I hope that this helps you."
 _NO = "I am sorry, but a rule does not allow that."
 _HAND_OVER = {"reason": "user_request", "summary": "The customer needs help."}
-_DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined"})
+_DECLINED: frozenset[FailureClass] = frozenset({"wrongly_declined", "wrong_rule"})
+"""The second, where something else is to be declined."""
 MOST_RULES = 8
 """Rules to record at once in the place of every rule: each wrong one is a fault, so more of them show nothing more."""
 _MOST_BESIDE = 2
@@ -241,8 +243,8 @@ def unfinished(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def declined_needlessly(executor: VariantExecutor) -> Iterator[Variant]:
-    """Decline a request that is possible: instead of the work, in addition to it, and by many rules."""
-    rules = executor.world.blueprint.rules
+    """Decline what is possible: instead of the work, in addition to it, and by many rules."""
+    rules = executor.wrong_rules
     if not rules:
         return
     missing: set[FailureClass] = {"missing_write"} if executor.writes else {"did_not_tell"}
@@ -307,7 +309,7 @@ def told_wrongly(executor: VariantExecutor) -> Iterator[Variant]:
     for fact in facts:
         rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
         for name, words in _wrong_words(executor, fact):
-            classes = _WRONG | _UNTOLD if name == "other_value" else _WRONG
+            classes = _WRONG | _UNTOLD if name in ("other_value", "parts_alone") else _WRONG
             yield failing(name, transcript(executor.task, executor.golden.steps, [*rest, *words]), classes)
 
 
@@ -323,5 +325,8 @@ def _wrong_words(executor: VariantExecutor, fact: FactToTell) -> Iterator[tuple[
         )
     elif wrong:
         yield "other_value", [fact_sentence(fact, wrong[0])]
+    parts = [value_in_words(fact, value) for value in part_values(fact)]
+    if parts:
+        yield "parts_alone", [f"What counts for the {fact.noun}: {', '.join(parts)}."]
     if len(near) > _MOST_BESIDE:
         yield "all_candidates", [fact_sentence(fact, " or ".join(sorted([right, *near])))]

@@ -103,6 +103,11 @@ class Scenario(Record):
     """What they say when something is declined, one after the other, before they accept it; the key is left out if they
     accept it at once."""
 
+    @property
+    def said_later(self) -> list[str]:
+        """All that they say in the course of the conversation: the later wish, and how they insist."""
+        return [*([self.later.says] if self.later else []), *self.insists]
+
 
 class EnvVariables(Record):
     """What the agent is told about the session."""
