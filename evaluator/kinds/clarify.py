@@ -13,7 +13,6 @@ from evaluator.variants.conversation import (
     Utterance,
     Variant,
     VariantConversation,
-    all_facts,
     asked_details,
     confirmed_calls,
     conversation,
@@ -23,6 +22,7 @@ from evaluator.variants.conversation import (
 from evaluator.variants.executor import VariantExecutor, VariantStep
 from evaluator.variants.held_out import HeldOutVariant, held_out_failing, held_out_passing
 from evaluator.variants.held_out_calls import needless_declines
+from evaluator.variants.words import all_facts
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Fact, MustAsk
 

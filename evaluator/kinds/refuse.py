@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from evaluator.kinds.kind import AgentConduct, TaskKind
 from evaluator.replay.execution import ExecutedCall
-from evaluator.variants.conversation import CallFormat, Variant, conversation, failing, passing, refusal, transcript
+from evaluator.variants.conversation import CallFormat, Variant, conversation, failing, passing, transcript
 from evaluator.variants.declines import (
     CHANGED,
     UNRECORDED,
@@ -21,7 +21,9 @@ from evaluator.variants.held_out_calls import needless_declines
 from evaluator.variants.held_out_declines import other_records, wrong_records
 from evaluator.variants.held_out_forms import other_forms_of_facts
 from evaluator.variants.mutants import decline_calls, found_writes, told_wrongly, untold
+from evaluator.variants.words import refusal
 from skillweave.schema.contract import DECLINE
+from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Task
 
 _DONE = "That is done now."
@@ -103,7 +105,8 @@ def _nothing_recorded(executor: VariantExecutor) -> Iterator[Variant]:
     """Nothing is recorded, or before anybody has asked; and it is recorded without a look-up, which is right if
     nothing has to be told."""
     task, declined = executor.task, executor.task.criteria.declined
-    classes = UNRECORDED | ({"did_not_tell"} if task.criteria.communicate else set())
+    untold: set[FailureClass] = {"did_not_tell"} if task.criteria.communicate else set()
+    classes = UNRECORDED | untold
     yield failing("nothing", transcript(task, [], ["Thank you for getting in touch."]), classes)
     if declined is None:
         return

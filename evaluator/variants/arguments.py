@@ -12,8 +12,9 @@ from itertools import islice, product
 from random import Random
 from typing import NamedTuple
 
-from evaluator.variants.conversation import Variant, all_facts, failing, passing, transcript
+from evaluator.variants.conversation import Variant, failing, passing, transcript
 from evaluator.variants.executor import VariantExecution, VariantExecutor, first_lawful
+from evaluator.variants.words import all_facts
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass

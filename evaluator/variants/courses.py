@@ -7,20 +7,18 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from evaluator.variants.conversation import (
-    PARTING_WORDS,
     ConversationPart,
     Utterance,
     Variant,
-    all_facts,
     asked_details,
     confirmed_calls,
     conversation,
     failing,
     passing,
-    refusal,
 )
 from evaluator.variants.executor import VariantCall, VariantExecutor, VariantStep
 from evaluator.variants.held_out import ChangedCalls, HeldOutVariant, described_calls, reaches, wrong
+from evaluator.variants.words import PARTING_WORDS, all_facts, refusal
 from skillweave.schema.contract import TRANSFER
 from skillweave.schema.result import FAILURE_CLASSES
 from skillweave.schema.task import Task

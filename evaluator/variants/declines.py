@@ -9,17 +9,16 @@ from evaluator.variants.conversation import (
     ConversationPart,
     Utterance,
     Variant,
-    all_facts,
     asked_details,
     confirmed_calls,
     conversation,
     failing,
     passing,
-    refusal,
     transcript,
 )
 from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor, VariantStep
 from evaluator.variants.mutants import MOST_RULES, decline_calls
+from evaluator.variants.words import all_facts, refusal
 from skillweave.schema.contract import TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass
@@ -75,7 +74,7 @@ def first_deed(executor: VariantExecutor) -> tuple[list[VariantCall], list[Varia
 
 def recording(executor: VariantExecutor, rules: Sequence[str]) -> VariantExecution:
     """The golden calls of the world's tools, and a decline for each of these rules."""
-    return executor.execute([*executor.world_calls, *decline_calls(rules)])
+    return executor.execute([*executor.world_calls, *decline_calls([*rules])])
 
 
 def right_record(executor: VariantExecutor, name: str, execution: VariantExecution) -> Variant:

@@ -3,16 +3,9 @@
 from collections.abc import Iterator
 
 from evaluator.variants.arguments import arguments_of
-from evaluator.variants.conversation import (
-    PLAIN_FORMAT,
-    CallFormat,
-    Variant,
-    all_facts,
-    forms_of_fact,
-    passing,
-    transcript,
-)
+from evaluator.variants.conversation import PLAIN_FORMAT, CallFormat, Variant, passing, transcript
 from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
+from evaluator.variants.words import all_facts, forms_of_fact
 from skillweave.schema.contract import SESSION_TOOLS, Tool
 
 _MOST_READS = 4

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from evaluator.variants.conversation import (
     ConversationPart,
     Variant,
-    all_facts,
     asked_details,
     confirmed_calls,
     conversation,
@@ -22,6 +21,7 @@ from evaluator.variants.conversation import (
     transcript,
 )
 from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
+from evaluator.variants.words import all_facts
 from skillweave.schema.contract import ANY, DECLINE, NEW, TRANSFER, Cells, RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import StopReason

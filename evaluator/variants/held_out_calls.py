@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from evaluator.variants.arguments import arguments_of, changed_values, keys_of, owner_of, values_of
-from evaluator.variants.conversation import ConversationPart, Utterance, all_facts
+from evaluator.variants.conversation import ConversationPart, Utterance
 from evaluator.variants.executor import VariantCall, VariantExecutor
 from evaluator.variants.held_out import (
     ChangedCalls,
@@ -19,6 +19,7 @@ from evaluator.variants.held_out import (
     transfer_to_human,
     wrong,
 )
+from evaluator.variants.words import all_facts
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json
 from skillweave.world.canonical import dump

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from evaluator.variants.conversation import Utterance, all_facts
+from evaluator.variants.conversation import Utterance
 from evaluator.variants.declines import first_deed
 from evaluator.variants.executor import VariantCall, VariantExecutor
 from evaluator.variants.held_out import (
@@ -18,6 +18,7 @@ from evaluator.variants.held_out import (
     transfer_to_human,
     wrong,
 )
+from evaluator.variants.words import all_facts
 from skillweave.schema.task import Declined, Task
 
 _NO = "Unfortunately I have to say no to this."

@@ -5,19 +5,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from evaluator.variants.arguments import arguments_of
-from evaluator.variants.conversation import (
-    VariantConversation,
-    all_facts,
-    fact_sentence,
-    failing,
-    forms_of_fact,
-    moment_of,
-    passing,
-    transcript,
-    value_in_words,
-)
+from evaluator.variants.conversation import VariantConversation, failing, passing, transcript
 from evaluator.variants.executor import VariantCall, VariantExecutor
 from evaluator.variants.held_out import ChangedCalls, HeldOutVariant, held_out_random, right
+from evaluator.variants.words import all_facts, fact_sentence, forms_of_fact, moment_of, value_in_words
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message

@@ -5,24 +5,26 @@ from typing import Literal
 
 from evaluator.variants.arguments import arguments_of, changed_calls
 from evaluator.variants.conversation import (
-    PARTING_WORDS,
     Utterance,
     Variant,
     VariantConversation,
-    all_facts,
     asked_details,
     confirmed_calls,
     conversation,
-    fact_sentence,
     failing,
-    other_values,
-    part_values,
-    rival_values,
     transcript,
-    value_in_words,
 )
 from evaluator.variants.equivalents import reorderings
 from evaluator.variants.executor import VariantCall, VariantExecution, VariantExecutor
+from evaluator.variants.words import (
+    PARTING_WORDS,
+    all_facts,
+    fact_sentence,
+    other_values,
+    part_values,
+    rival_values,
+    value_in_words,
+)
 from skillweave.schema.contract import DECLINE, TRANSFER, RowChange, Tool
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import FactToTell
