@@ -178,9 +178,11 @@ def talk_of_all(blueprint: FusedBlueprint, talks: Mapping[str, Talk]) -> tuple[T
 def _owner(fact: KnownFact, request: UserRequest) -> str:
     """The tool or entity that a fact belongs to; empty if no wish has it."""
     for wish in request.wishes:
-        if fact.id in wish.values.values():
+        if fact.id in (*wish.values.values(), wish.condition_fact, wish.believed):
             return wish.tool
-        for row in wish.rows.values():
+        if wish.every and fact.id in wish.every.columns.values():
+            return wish.every.entity
+        for row in [*wish.rows.values(), *(wish.every.excepted if wish.every else ())]:
             if fact.id in row.columns.values():
                 return row.entity
     return ""

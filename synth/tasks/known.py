@@ -39,6 +39,7 @@ class FactCollector:
         self._random = random
         self._facts: dict[str, KnownFact] = {}
         self._row_names: dict[tuple[str, str], str] = {}
+        self._said_of: dict[tuple[str, str], str] = {}
         self._row_values = [value for row in combination.rows for value in row.columns.values()]
         self._sets = {
             (template.calls[terms.call].tool, terms.every.entity) for terms in combination.terms if terms.every
@@ -125,7 +126,9 @@ class FactCollector:
         return {one.name: one.refers_to for one in self._blueprint.tool(tool).parameters if one.refers_to}
 
     def _known_row(self, entity: str, key: str | None, columns: Mapping[str, Json]) -> KnownRow:
-        name = self._row_name(entity, key or str(sorted(columns.items(), key=str)))
+        said = str(sorted(columns.items(), key=str))
+        name = self._row_name(entity, key or self._said_of.get((entity, said), said))
+        self._said_of.setdefault((entity, said), key or said)
         facts = {
             column: self.add(f"{name}.{column}", value, f"{name_in_words(name)}: {name_in_words(column)}")
             for column, value in columns.items()
@@ -133,7 +136,10 @@ class FactCollector:
         return KnownRow(entity=entity, columns=facts)
 
     def _row_name(self, entity: str, key: str) -> str:
-        """`appointment`, and `appointment_2` for a second one."""
+        """`appointment`, and `appointment_2` for a second one.
+
+        A row without a key is the one of which the same is said.
+        """
         if (entity, key) not in self._row_names:
             table = short_table_name(self._blueprint, entity)
             number = sum(short_table_name(self._blueprint, other) == table for other, _ in self._row_names) + 1

@@ -8,6 +8,7 @@ from skillweave.schema.combination import (
     Combination,
     Intent,
     KnownRow,
+    KnownRows,
     MentionedRow,
     OmittedSlot,
     Question,
@@ -76,13 +77,17 @@ def fact_ids(intent: Intent) -> Iterator[str]:
     yield from _term_ids(intent)
 
 
+def set_facts(rows: KnownRows) -> Iterator[str]:
+    """Ids of the facts that say which rows are meant together."""
+    yield from rows.columns.values()
+    yield from [rows.month] if rows.month else []
+    yield from (name for row in rows.excepted for name in row.columns.values())
+
+
 def _term_ids(intent: Intent) -> Iterator[str]:
     """Ids of the facts that say on which terms something is wanted: without them it would be another wish."""
     yield from (name for name in (intent.condition_fact, intent.believed) if name)
-    if intent.every:
-        yield from intent.every.columns.values()
-        yield from [intent.every.month] if intent.every.month else []
-        yield from (name for row in intent.every.excepted for name in row.columns.values())
+    yield from set_facts(intent.every) if intent.every else ()
     meant = intent.rows.values() if intent.compared else (intent.rows[name] for name in intent.best)
     yield from (name for row in meant for name in row.columns.values())
 

@@ -1,0 +1,139 @@
+"""English for the forms of requests: the first of several rows, several rows at once, limits, sums, differences."""
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+from skillweave.schema.combination import Condition, Intent, KnownFact, KnownRow, KnownRows, Superlative
+from synth.contracts.wording import name_in_words
+from synth.offline.services import EntityTalk, Talk
+from synth.offline.wording import phrases, refer, talk_of
+
+_HEAD = re.compile(r"(?P<head>.+?)(?P<rest> (?:on|of|for|with|at|to|in) .*)?")
+_PLURALS = ((re.compile(r"([^aeiou])y$"), r"\1ies"), (re.compile(r"(s|x|ch|sh)$"), r"\1es"), (re.compile(r"$"), "s"))
+_VERBS = {"is": "are", "was": "were", "has": "have", "does": "do"}
+_RELATIVE = re.compile(r"\bthat (?P<verb>is|was|has|does|\w+s)\b")
+_OTHER_SIDE = {"above": "at_most", "at_most": "above"}
+
+
+def forms() -> dict[str, Any]:
+    """The phrases for forms of requests."""
+    return phrases("forms")
+
+
+def plural(noun: str) -> str:
+    """`places on the waiting list`, `policies`."""
+    match = _HEAD.fullmatch(noun)
+    head, rest = (match["head"], match["rest"] or "") if match else (noun, "")
+    pattern, ending = next((pattern, ending) for pattern, ending in _PLURALS if pattern.search(head))
+    return pattern.sub(ending, head, count=1) + rest
+
+
+def thing_of(noun: str) -> str:
+    """A value in words, without an article: `amount still to pay`."""
+    name = name_in_words(noun)
+    return str(forms()["things"].get(name, name))
+
+
+def verb_of(name: str) -> str:
+    """What happens at a moment, by its column's name: `starts`."""
+    moments: dict[str, str] = forms()["moments"]
+    return moments.get(name_in_words(name), moments["other"])
+
+
+def is_moment_name(name: str) -> bool:
+    """Whether a column's name in words is no noun but says that something happens: `starts at`."""
+    return name_in_words(name) in forms()["moments"]
+
+
+def first_of_kind(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[str, str], random: Random) -> str:
+    """A row that is the first of its kind: `the earliest slot with Dr Novak`, `the room that costs least`."""
+    own = talk_of(talk, row.entity)
+    sort = _sort_of(best.column)
+    owner = "my" if own.mine else "the"
+    if random.random() < 0.6:
+        adjective = random.choice(forms()["superlatives"][sort][best.order])
+        noun = refer(_with_noun(talk, row.entity, own), row, words, random).removeprefix("the ")
+        return f"{owner} {adjective} {noun}"
+    clause = random.choice(forms()["clauses"][sort][best.order])
+    clause = clause.format(verb=verb_of(best.column), thing=thing_of(best.column))
+    return f"{refer(talk, row, words, random)} {clause}"
+
+
+def rows_together(
+    talk: Talk, rows: KnownRows, words: Mapping[str, str], random: Random, *, is_sum: bool = False
+) -> str:
+    """Several rows at once: `all my appointments in April except the cleaning one`.
+
+    Args:
+        is_sum: Whether they are added up, rather than dealt with one by one.
+    """
+    own, parts = talk_of(talk, rows.entity), forms()
+    many = EntityTalk(noun=plural(own.noun), qualifiers=own.qualifiers)
+    shared = KnownRow(entity=rows.entity, columns=rows.columns)
+    named = refer(_with_noun(talk, rows.entity, many), shared, words, random).removeprefix("the ")
+    named = _RELATIVE.sub(lambda match: f"that {_VERBS.get(match['verb'], match['verb'][:-1])}", named)
+    said = [random.choice(parts["all"]), "my" if own.mine else "the", named]
+    if rows.month:
+        way = random.choice(parts["since_month" if rows.since else "in_month"])
+        said.append(way.format(month=words[rows.month]))
+    if rows.excepted:
+        without = " and ".join(one_of_them(talk, row, words, random) for row in rows.excepted)
+        said.append(random.choice(parts["without" if is_sum else "but"]).format(rows=without))
+    return " ".join(said)
+
+
+def one_of_them(talk: Talk, row: KnownRow, words: Mapping[str, str], random: Random) -> str:
+    """A row among others of its kind: `the cleaning one`, `the one on Friday 4 April at 10:00`."""
+    one = EntityTalk(noun="one", qualifiers=talk_of(talk, row.entity).qualifiers)
+    return refer(_with_noun(talk, row.entity, one), row, words, random)
+
+
+def sum_asked(talk: Talk, intent: Intent, words: Mapping[str, str], random: Random) -> str:
+    """A noun clause that asks for a sum: `what all my invoices since January come to together`."""
+    if intent.every is None:
+        return intent.ask
+    sums: dict[str, list[str]] = forms()["sums"]
+    way = random.choice(sums.get(intent.noun, sums["other"]))
+    rows = rows_together(talk, intent.every, words, random, is_sum=True)
+    return way.format(rows=rows, thing=thing_of(intent.noun))
+
+
+def difference_asked(noun: str, random: Random) -> str:
+    """A noun clause that asks for a difference, with `{row}` and `{other}` for the two."""
+    ways = forms()["differences"]["price" if _sort_of(noun) == "price" else "other"]
+    return str(random.choice(ways)).replace("{thing}", thing_of(noun))
+
+
+def limits_of(condition: Condition, limit: KnownFact, random: Random) -> dict[str, str]:
+    """A condition as it holds and as it fails, and what is told if it fails: `the price is over 50.00`."""
+    is_day = limit.type in ("date", "datetime")
+    name = name_in_words(condition.noun)
+    sort = "amount" if not is_day else "moment" if is_moment_name(name) else "day"
+    slots = {"limit": limit.words, "thing": thing_of(name), "verb": verb_of(name)}
+    ways: dict[str, list[str]] = forms()["limits"][sort]
+    sides = {"holds": condition.holds, "fails": _OTHER_SIDE[condition.holds]}
+    said = {name: random.choice(ways[side]).format(**slots) for name, side in sides.items()}
+    return {**said, "tell": f"when it {slots['verb']}" if sort == "moment" else f"the {slots['thing']}"}
+
+
+def arguments_of(count: int, random: Random) -> list[str]:
+    """What somebody says against a no, one text for each time."""
+    return random.sample(forms()["insists"], count)
+
+
+def _with_noun(talk: Talk, entity: str, own: EntityTalk) -> Talk:
+    """The same words, with other ones for one entity, which nobody calls their own."""
+    return talk.model_copy(update={"entities": {**talk.entities, entity: own.model_copy(update={"mine": False})}})
+
+
+def _sort_of(name: str) -> str:
+    """Which words compare the values of a column."""
+    words, parts = name_in_words(name), forms()
+    last: Sequence[str] = words.split(" ")[-1:]
+    if is_moment_name(name) or name.endswith(("_at", "_on", "_until")):
+        return "moment"
+    if words in parts["prices"] or last[0] in parts["prices"]:
+        return "price"
+    return "length" if words in parts["lengths"] else "amount"
