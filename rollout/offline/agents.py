@@ -142,7 +142,8 @@ def oracle(request: Request, script: Script, seed: int) -> Reply:
 
 def careless(request: Request, script: Script, seed: int) -> Reply:
     """Act like the oracle, but with a mistake in some conversations."""
-    behaviour = Careless(script, mistake_of(seed, request.key, script.kind), f"{seed}/{request.key}/careless")
+    mistake = mistake_of(seed, request.key, script.kind, declines=script.declines)
+    behaviour = Careless(script, mistake, f"{seed}/{request.key}/careless")
     return _scripted(request, behaviour.followed, behaviour, seed, "careless")
 
 

@@ -18,6 +18,8 @@ from skillweave.world.replay import result_reference
 
 SHARE = 0.6
 """Share of the conversations with a mistake."""
+RECORDING: tuple[Mistake, ...] = ("nothing_recorded", "wrong_rule")
+"""Mistakes where something has to be declined, whatever the kind of task."""
 EXTRA_TRIES = 6
 """The most attempts at a write that nobody asked for."""
 _INVENTED = ("quick_{}", "{}_now", "auto_{}", "{}_v2", "force_{}")
@@ -25,19 +27,21 @@ _LONGEST = 64
 """Characters of a tool's name."""
 
 
-def mistake_of(seed: int, key: str, kind: Kind) -> Mistake | None:
+def mistake_of(seed: int, key: str, kind: Kind, *, declines: bool = False) -> Mistake | None:
     """Draw the mistake of a conversation.
 
     Args:
         seed: The run's seed.
         key: The trajectory's id.
         kind: The kind of task.
+        declines: Whether something has to be declined, be it beside deeds.
 
     Returns:
         The mistake; None if the conversation has none.
     """
-    random = Random(f"{seed}/{key}/careless")
-    return random.choice(KINDS[kind].mistakes) if random.random() < SHARE else None
+    random, mistakes = Random(f"{seed}/{key}/careless"), KINDS[kind].mistakes
+    more = [mistake for mistake in RECORDING if declines and mistake not in mistakes]
+    return random.choice([*mistakes, *more]) if random.random() < SHARE else None
 
 
 class Careless(AgentBehaviour):

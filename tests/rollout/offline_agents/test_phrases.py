@@ -13,6 +13,7 @@ LABELS = st.lists(st.sampled_from(["method", "(pay bill)", "your", "date"]), min
 SLOTS: dict[Kind, dict[str, str]] = {
     "greet": {},
     "ask": {"labels": "your email; method (pay bill)"},
+    "more": {},
     "because": {"goal": "submit the claim", "rule": "B1", "company": "Smile Dental"},
     "propose": {"deed": "pay the bill", "pairs": "method (pay bill): card; starts at: 24 January 2025 at 09:30"},
     "report": {"deeds": "pay the bill; move the visit"},
