@@ -1,12 +1,14 @@
 """Judging: run all gates on a combination in order; it is validated, or rejected with a reason."""
 
 import json
-from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from skillweave.base.progress import told
+from skillweave.base.progress import tell_progress
+from skillweave.config.sections import DifficultyConfig
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, TaskTemplate, ValidatedTask
 from skillweave.schema.record import Json
@@ -16,7 +18,9 @@ from synth.gates import GATES
 from synth.gates.gate import Figures, JudgedCombination, gates_record
 from synth.gates.variants import conduct_of
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
+from synth.tasks.difficulty import difficulty_of
 from synth.tasks.replay import Rejected
+from synth.tasks.turns import Turns
 
 RECORD_ORDER = (
     "arguments",
@@ -127,6 +131,53 @@ class JudgedCombinations(NamedTuple):
     """Id of a combination, reason, detail."""
 
 
+@dataclass(frozen=True)
+class WantedTasks:
+    """Which tasks of a world are kept."""
+
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    """Template -> number of tasks to keep, if its combinations are candidates: one for each person, with numbers in the
+    order in which they are judged. Templates without a quota keep all that pass."""
+    levels: Mapping[int, float] = field(default_factory=lambda: DifficultyConfig().shares)
+    """Level -> share of the tasks, as far as it can be had."""
+    most: int = 0
+    """Tasks to stop at; 0 judges all."""
+
+
+class JudgingOrder:
+    """The order in which combinations are judged: lanes and levels in turn, each template's in their order."""
+
+    def __init__(
+        self, world: World, templates: Sequence[TaskTemplate], combinations: Sequence[Combination], wanted: WantedTasks
+    ) -> None:
+        self._turns = Turns(templates, wanted.levels)
+        self._most = wanted.most
+        self._levels = {one.id: difficulty_of(world, one).level for one in combinations}
+        self._waiting: dict[str, deque[Combination]] = {}
+        for one in combinations:
+            self._waiting.setdefault(one.template, deque()).append(one)
+
+    def __iter__(self) -> Iterator[Combination]:
+        while True:
+            ahead = {name: self._levels[waiting[0].id] for name, waiting in self._waiting.items() if waiting}
+            name = self._turns.next(ahead, self._open_lanes())
+            if name is None:
+                return
+            yield self._waiting[name].popleft()
+
+    def settle(self, combination: Combination, *, passed: bool) -> None:
+        """Say of a combination whether it has passed, before the next is taken."""
+        self._turns.settle(combination.template, [self._levels[combination.id]] if passed else [])
+
+    def _open_lanes(self) -> list[str]:
+        """Lanes of goals, and others up to their share."""
+        return [
+            lane
+            for lane, share in self._turns.shares.items()
+            if not self._most or lane in self._turns.goals or self._turns.found[lane] < share * self._most
+        ]
+
+
 def judge_combinations(
     blueprint: Blueprint,
     database: Path,
@@ -134,40 +185,40 @@ def judge_combinations(
     templates: Sequence[TaskTemplate],
     combinations: Sequence[Combination],
     stated: Collection[str],
-    quotas: Mapping[str, int],
+    wanted: WantedTasks,
     bounds: PlannerBounds = DEFAULT_BOUNDS,
-    most: int = 0,
 ) -> JudgedCombinations:
-    """Judge the combinations of a world in their order. Pure: the same arguments give the same tasks.
+    """Judge the combinations of a world in turn. Pure: the same arguments give the same tasks.
 
     Args:
         stated: Numbers of the rules that the policy states.
-        quotas: Template -> number of tasks to keep, if its combinations are candidates: one for each person, with
-            numbers in the order in which they are judged. Templates without a quota keep all that pass.
         bounds: How far the planner searches.
-        most: Tasks to stop at; 0 judges all.
     """
     world = World(blueprint, database, now=now)
     judge = CombinationJudge(world, templates, stated, bounds)
     judgement = JudgedCombinations([], [])
     kept: dict[str, set[str]] = {}
     numbers: Counter[str] = Counter()
+    order = JudgingOrder(world, templates, combinations, wanted)
     with world.sharing():
-        for combination in told(combinations, "combinations judged"):
-            if most and len(judgement.validated) == most:
-                break
+        for place, combination in enumerate(order):
+            tell_progress(place, len(combinations), "combinations judged")
             template = combination.template
-            persons = kept.setdefault(template, set())
-            if template in quotas:
-                if len(persons) == quotas[template] or combination.caller in persons:
+            persons, own = kept.setdefault(template, set()), combination
+            if template in wanted.quotas:
+                if len(persons) == wanted.quotas[template] or combination.caller in persons:
                     continue
-                combination = combination.model_copy(update={"id": f"{template}/{numbers[template]:03d}"})
+                own = combination.model_copy(update={"id": f"{template}/{numbers[template]:03d}"})
                 numbers[template] += 1
+            before = len(judgement.validated)
             try:
-                judgement.validated.append(judge.validated(combination))
-                persons.add(combination.caller)
+                judgement.validated.append(judge.validated(own))
+                persons.add(own.caller)
             except Rejected as rejected:
-                judgement.rejected.append((combination.id, rejected.reason, rejected.detail))
+                judgement.rejected.append((own.id, rejected.reason, rejected.detail))
+            order.settle(combination, passed=len(judgement.validated) > before)
+            if len(judgement.validated) == wanted.most:
+                break
     world.close()
     return judgement
 

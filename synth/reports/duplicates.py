@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import combinations
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,11 +23,11 @@ from skillweave.schema.record import Json
 from skillweave.schema.reports import DuplicateCounts
 from skillweave.schema.task import Split, Task
 from skillweave.world.dataset import Dataset
-from synth.tasks.splits import STRICTEST_FIRST, family_of
+from synth.tasks.splits import STRICTEST_FIRST, families_of
 
 _TEMPLATES: TypeAdapter[list[TaskTemplate]] = TypeAdapter(list[TaskTemplate])
-Axis = Literal["template", "person", "instance", "message", "domain"]
-AXES: tuple[Axis, ...] = ("template", "person", "instance", "message", "domain")
+Axis = Literal["template", "form", "person", "instance", "message", "domain"]
+AXES: tuple[Axis, ...] = get_args(Axis)
 
 
 def overlaps(
@@ -79,6 +79,8 @@ def keys_of(task: Task, families: Mapping[str, str]) -> Iterator[tuple[Axis, str
     """The (axis, value) pairs of a task that must not be in another split."""
     family = families.get(task.lineage.template, task.lineage.template)
     yield "template", f"{task.world}: {family}"
+    for form in task.forms:
+        yield "form", f"{task.world}: {family} as {form.name}"
     yield "person", f"{task.world}: {task.persona.name}"
     instance = instance_of(task)
     if instance:
@@ -239,8 +241,7 @@ def read_templates(store: Store, world: str) -> dict[str, TaskTemplate]:
 
 def families_in(dataset: Dataset) -> dict[str, str]:
     """Template -> the family that it belongs to, of all templates of a finished dataset."""
-    return {
-        template.id: family_of(template)
-        for world in dataset.tasks.worlds
-        for template in read_templates(dataset.store, world).values()
-    }
+    families: dict[str, str] = {}
+    for world in dataset.tasks.worlds:
+        families |= families_of(read_templates(dataset.store, world).values())
+    return families

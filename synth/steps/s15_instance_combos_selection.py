@@ -7,10 +7,8 @@ created as well, and more candidates are chosen than are wanted: s16 keeps those
 
 from pydantic import Field
 
-from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.schema.combination import Combination, TaskTemplate
 from skillweave.schema.reports import TemplateWithoutTasks
-from skillweave.schema.task import Kind
 from skillweave.world.world import World
 from synth.artifacts import (
     BLUEPRINTS,
@@ -32,11 +30,14 @@ from synth.gates.indirect_route import indirect_route_reason
 from synth.tasks.kinds import KINDS
 from synth.tasks.selection import ENOUGH, SelectionInput, choose_instances, find_candidates
 from synth.tasks.splits import splits_of
+from synth.tasks.turns import is_goal
 
 
 class ComboParams(Params):
     per_template: int = Field(default=5, ge=1)
-    """Instances of one goal; twice as many at most where all other kinds together outnumber those of goals."""
+    """Instances of one plain goal, at most."""
+    per_form: int = Field(default=2, ge=0)
+    """Instances of one goal in one form (`choice`, `condition`, ...), at most; 0 leaves forms of goals out."""
     per_storyline: int = Field(default=8, ge=1)
     """Instances of one story of a fused world, at most; of a request that is declined there, `per_refusal`."""
     per_refusal: int = Field(default=2, ge=0)
@@ -46,13 +47,14 @@ class ComboParams(Params):
     per_unavailable: int = Field(default=2, ge=0)
     """Instances of one request that no offered tool serves, at most; 0 leaves this kind out."""
     enough: int = Field(default=0, ge=0)
-    """Instances of a world of one domain to stop at, goals and other kinds half each; 0: no template goes untried. A
-    quarter more than `most` of s16, which judges them, leaves it something to reject."""
+    """Instances of a world that plain goals, goals in each form and the other kinds share: what has its share gets no
+    further template. 0: no template goes untried. In a fused world all stories are tried. A quarter more than `most` of
+    s16, which judges them, leaves it something to reject."""
 
-    def most_of(self, kind: Kind, *, is_fused: bool = False) -> int:
-        """Instances of one template of a kind, at most; `is_fused`: of a fused world."""
-        limit = KINDS[kind].limit or ("per_storyline" if is_fused else "per_template")
-        return int(getattr(self, limit))
+    def most_of(self, template: TaskTemplate, *, is_fused: bool = False) -> int:
+        """Instances of one template, at most; `is_fused`: of a fused world."""
+        of_goals = "per_form" if template.forms else "per_storyline" if is_fused else "per_template"
+        return int(getattr(self, KINDS[template.kind].limit or of_goals))
 
 
 @step(
@@ -65,11 +67,13 @@ class ComboParams(Params):
 )
 async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None:
     blueprint, templates = contract_of(ctx), ctx.read(TEMPLATES)
-    most = {one.id: ctx.params.most_of(one.kind, is_fused=is_fused(ctx)) for one in templates}
+    most = {one.id: ctx.params.most_of(one, is_fused=is_fused(ctx)) for one in templates}
     splits = splits_of(templates, servers_of(blueprint), ctx.splits, str(ctx.seed))
     seed = f"{ctx.seed}/combinations"
-    enough = ctx.params.enough
-    inputs = SelectionInput(blueprint, ctx.path(DATABASE), ctx.now, templates, most, splits, seed, enough)
+    levels = ctx.difficulty.shares
+    inputs = SelectionInput(
+        blueprint, ctx.path(DATABASE), ctx.now, templates, most, splits, seed, ctx.params.enough, levels
+    )
     if is_fused(ctx):
         selection = await ctx.offload(find_candidates, inputs)
         ctx.count("candidates", len(selection.combinations))
@@ -90,11 +94,11 @@ def misfit(world: World, combination: Combination) -> str | None:
 def reject_templates(
     ctx: Context[ComboParams], lacking: list[TemplateWithoutTasks], templates: list[TaskTemplate]
 ) -> None:
-    """Reject templates without an instance: goals one by one, what was derived from goals and rules by its kind."""
-    kinds = {template.id: template.kind for template in templates}
+    """Reject templates without an instance: plain goals one by one, what was derived by its sort."""
+    known = {template.id: template for template in templates}
     for one in lacking:
-        kind = kinds[one.template]
-        if SCORED_KINDS[kind].is_goal:
+        template = known[one.template]
+        if is_goal(template) and not template.forms:
             ctx.reject(ctx.key, one.text)
         else:
-            ctx.reject(one.text, f"no instance of a {kind} template")
+            ctx.reject(one.text, f"no instance of a {' and '.join([template.kind, *template.forms])} template")

@@ -1,6 +1,7 @@
 """s16: judge every combination by all gates, by execution; what is rejected is counted by reason.
 
-Of what passes, requests that are declined, unclear or not offered are kept as far as goals hold their share.
+Plain goals, goals in each form and the other kinds take turns. Of what passes, requests that are declined, unclear or
+not offered are kept as far as goals hold their share.
 Where domains are joined, the golden calls of what is kept are then replayed in every fused world that has the domain:
 its bridge rules apart, they must give there what they give at home.
 """
@@ -31,10 +32,10 @@ from synth.engine.context import Context
 from synth.engine.step import step
 from synth.fusion.replay import SingleWorld, replay_goldens
 from synth.gates import GATES
-from synth.gates.judging import judge_combinations, templates_without_tasks
+from synth.gates.judging import WantedTasks, judge_combinations, templates_without_tasks
 from synth.gates.variants import keeping_conduct
 from synth.planner.problem import PlannerParams
-from synth.tasks.splits import alternate_goals, combinations_over_share
+from synth.tasks.splits import combinations_over_share
 
 TOO_MANY = "more than its share of the world's tasks"
 """Why something that passed all gates is left out."""
@@ -42,9 +43,12 @@ TOO_MANY = "more than its share of the world's tasks"
 
 class FilterParams(PlannerParams):
     most: int = Field(default=60, ge=0)
-    """Tasks of a world to stop at, goals and other kinds taking turns; 0 keeps all that pass."""
-    share: float = Field(default=0.5, ge=0, le=1)
+    """Tasks of a world to stop at: plain goals, goals in each form and the other kinds take turns, and so do levels
+    (`difficulty`). 0 keeps all that pass."""
+    share: float = Field(default=0.6, ge=0, le=1)
     """Of a world's tasks, what goals (`do` and `inform`) have at least; others are left out until it holds."""
+    refusals: float = Field(default=0.2, ge=0, le=1)
+    """Of a world's tasks, what requests that are declined have at most."""
 
 
 async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
@@ -83,10 +87,7 @@ async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
     join_writes=[FUSED_REPLAYS],
 )
 async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
-    templates, combinations, quotas = ctx.read(TEMPLATES), ctx.read(COMBINATIONS), ctx.read(QUOTAS)
-    if ctx.params.most and not quotas:
-        # Candidates stay in their order: the first of a template that pass are kept.
-        combinations = alternate_goals(combinations, templates)
+    templates, quotas = ctx.read(TEMPLATES), ctx.read(QUOTAS)
     contract = contract_of(ctx)
     passed, rejected = await ctx.offload(
         judge_combinations,
@@ -94,13 +95,13 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
         ctx.path(DATABASE),
         ctx.now,
         templates,
-        combinations,
+        ctx.read(COMBINATIONS),
         Policy(world=key, text=ctx.read(POLICIES)).rules,
-        quotas,
+        WantedTasks(quotas, ctx.difficulty.shares, ctx.params.most),
         ctx.params.bounds,
-        ctx.params.most,
     )
-    left_out = combinations_over_share([one.combination for one in passed], templates, ctx.params.share)
+    combinations = [one.combination for one in passed]
+    left_out = combinations_over_share(combinations, templates, ctx.params.share, ctx.params.refusals)
     left_out = keeping_conduct(passed, left_out, contract)
     passed = [one for one in passed if one.combination.id not in left_out]
     rejected += [(identity, TOO_MANY, "") for identity in sorted(left_out)]

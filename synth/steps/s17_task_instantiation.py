@@ -40,7 +40,7 @@ from synth.planner.solutions import step_truths
 from synth.reports.diversity import without_repeats, write_diversity, write_rules
 from synth.tasks.assembly import TaskAssembler
 from synth.tasks.replay import Rejected
-from synth.tasks.splits import family_of, splits_of
+from synth.tasks.splits import families_of, splits_of
 from synth.tasks.tellings import TELL, tell_tasks, untold_task
 
 
@@ -91,7 +91,7 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
         for name, one in validated.items()
         if name in tellings
     ]
-    families = {name: family_of(template) for name, template in templates.items()}
+    families = families_of(templates.values())
     tasks = without_repeats(ctx, [_with_noise(ctx, world, task) for task in told], families)
     for task in tasks:
         ctx.count(f"{task.kind} tasks")

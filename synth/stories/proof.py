@@ -21,9 +21,9 @@ from synth.contracts.writes import lookup_sources, row_sources
 from synth.fusion.persons import fused_state
 from synth.gates.interlock import crossings
 from synth.stories.feasibility import FeasibilityTrials
+from synth.tasks.candidates import CandidateFinder
 from synth.tasks.kinds import NoInstance
 from synth.tasks.replay import Rejected
-from synth.tasks.selection import CandidateFinder
 
 
 class NoTemplateError(Exception):

@@ -47,9 +47,7 @@ def level_of(
     return 2 if calls >= 4 or asked or max(writes, domains, told) >= 2 else 1
 
 
-def difficulty_of(
-    world: World, combination: Combination, *, facts: int = 0, shortest: int | None = None
-) -> Difficulty:
+def difficulty_of(world: World, combination: Combination, *, facts: int = 0, shortest: int | None = None) -> Difficulty:
     """How much there is to do in a combination's task, before faults are planted.
 
     Args:

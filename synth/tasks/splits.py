@@ -1,21 +1,21 @@
 """Splits and shares: which templates and persons belong to which split, and how many instances of each kind remain.
 
-All templates of a family are in one split, and each person of a world is in one split, so no row is in two.
+All templates of a family, in whatever form, are in one split, and each person of a world is in one split, so no row is
+in two.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import zip_longest
 from math import ceil
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from evaluator.kinds import KINDS
 from skillweave.config.load import nearest
 from skillweave.config.sections import SplitsConfig
 from skillweave.schema.combination import Combination, TaskTemplate
 from skillweave.schema.task import Split
+from synth.tasks.turns import is_goal, is_refusal
 
 STRICTEST_FIRST: tuple[Split, ...] = ("test", "validation", "train")
 """If two splits want the same thing, the first of them gets it."""
@@ -26,13 +26,36 @@ NEXT_WORTH = 100
 """What the first instance of a template is worth, and each further one."""
 STRICTER_WORTH = 1
 """What an instance is worth more for each split that is less strict than its own."""
-GOAL_FACTOR = 2
-"""How many times as many instances a goal may have if the other kinds outnumber those of goals."""
 
 
-def family_of(template: TaskTemplate) -> str:
-    """What the templates that are derived from one goal have in common."""
-    return template.base or template.id
+def families_of(templates: Iterable[TaskTemplate]) -> dict[str, str]:
+    """Template -> the family that it belongs to, which has the name of one of its goals.
+
+    A family is a goal with all that is derived from it. The goals of which a compound consists are one family with it.
+    """
+    known = [*templates]
+    derived = {one.id for one in known if one.base or one.parts}
+    head: dict[str, str] = {}
+
+    def headed(name: str) -> str:
+        while name in head:
+            name = head[name]
+        return name
+
+    for one in known:
+        for other in _relatives(one):
+            # Whatever is not derived comes first, so that it heads a family.
+            first, *rest = sorted({headed(one.id), headed(other)}, key=lambda name: (name in derived, name))
+            head |= dict.fromkeys(rest, first)
+    return {one.id: headed(one.id) for one in known}
+
+
+def _relatives(template: TaskTemplate) -> Iterator[str]:
+    """The templates from which a template was derived, and those of which it consists."""
+    yield from [template.base] if template.base else []
+    for part in template.parts:
+        yield part.id
+        yield from _relatives(part)
 
 
 def splits_of(
@@ -40,8 +63,8 @@ def splits_of(
 ) -> dict[str, Split]:
     """Assign each template of a world to a split.
 
-    Families stand in a seeded order, evenly spaced from a seeded start, and the shares are laid over them. So a world
-    has its share of each split to within one family, and many small worlds have it together.
+    Families stand in a seeded order, and the shares are laid over their goals. So a world has its share of each split
+    to within one family, and many small worlds have it together.
 
     Args:
         domains: The domains that the world consists of.
@@ -49,13 +72,26 @@ def splits_of(
     Returns:
         Template -> split.
     """
-    family = {template.id: family_of(template) for template in templates}
+    known = [*templates]
+    family = families_of(known)
     if is_held_out(domains, splits):
         return dict.fromkeys(family, "test")
     start = Random(f"{seed}/splits/{'+'.join(sorted(domains))}").random()
-    families = sorted(set(family.values()), key=lambda name: (Random(f"{seed}/splits/{name}").random(), name))
-    drawn = {name: _split_at((place + start) / len(families), splits) for place, name in enumerate(families)}
+    goals = _goals_of(known, family)
+    drawn: dict[str, Split] = {}
+    before = 0
+    for name in sorted(goals, key=lambda name: (Random(f"{seed}/splits/{name}").random(), name)):
+        drawn[name] = _split_at((before + start * goals[name]) / sum(goals.values()), splits)
+        before += goals[name]
     return {template: drawn[name] for template, name in family.items()}
+
+
+def _goals_of(templates: Iterable[TaskTemplate], family: Mapping[str, str]) -> dict[str, int]:
+    """Family -> number of its goals, those included of which only derived templates are left."""
+    goals: dict[str, set[str]] = {}
+    for one in templates:
+        goals.setdefault(family[one.id], {family[one.id]}).update([] if one.base or one.parts else [one.id])
+    return {name: len(members) for name, members in goals.items()}
 
 
 def is_held_out(domains: Collection[str], splits: SplitsConfig) -> bool:
@@ -76,7 +112,7 @@ def holdout_fault(splits: SplitsConfig, domains: Collection[str]) -> str | None:
 
 
 def _split_at(place: float, splits: SplitsConfig) -> Split:
-    """The split in whose share a place from 0 to below 2 lies."""
+    """The split in whose share a place from 0 to below 1 lies."""
     if place < splits.test:
         return "test"
     return "validation" if place < splits.test + splits.validation else "train"
@@ -148,60 +184,31 @@ def _worth_of_next(demand: SplitDemand, others: int) -> int:
     return (FIRST_WORTH if others == 0 else NEXT_WORTH) + STRICTER_WORTH * strictness
 
 
-def is_goal(template: TaskTemplate) -> bool:
-    """Whether a template is a goal that an author gave, not derived from one."""
-    return KINDS[template.kind].is_goal
-
-
-def balanced_combinations(
-    templates: Sequence[TaskTemplate], available: Mapping[str, Sequence[Combination]], most: Mapping[str, int]
-) -> list[Combination]:
-    """The first instances of each template. Goals get further ones, evenly, until they are half of all.
-
-    Args:
-        available: Template -> all instances that it may have, in order.
-        most: Template -> instances that it has at most; a goal up to GOAL_FACTOR times as many.
-    """
-    counts = {one.id: min(most[one.id], len(available[one.id])) for one in templates}
-    goals = [template.id for template in templates if is_goal(template)]
-    lacking = sum(count for name, count in counts.items() if name not in goals) - sum(counts[name] for name in goals)
-    while lacking > 0:
-        open_goals = [name for name in goals if counts[name] < min(GOAL_FACTOR * most[name], len(available[name]))]
-        if not open_goals:
-            break
-        fewest = min(open_goals, key=lambda name: counts[name])
-        counts[fewest] += 1
-        lacking -= 1
-    return [one for template in templates for one in available[template.id][: counts[template.id]]]
-
-
 def combinations_over_share(
-    combinations: Sequence[Combination], templates: Sequence[TaskTemplate], share: float
+    combinations: Sequence[Combination], templates: Sequence[TaskTemplate], goals: float, refusals: float
 ) -> set[str]:
-    """Combinations to leave out, so that those of goals are at least a share of the rest.
+    """Combinations to leave out, so that goals and what is declined have their shares of the rest.
 
     What is kept covers as much as it can: first each rule and each thing withheld or not offered, then the rest.
+
+    Args:
+        goals: Share of goals, at least.
+        refusals: Share of requests that are declined, at most.
 
     Returns:
         Their ids.
     """
     known = {template.id: template for template in templates}
     others = [one for one in combinations if not is_goal(known[one.template])]
-    goals = len(combinations) - len(others)
-    # The share as it is written: 0.9 as a binary fraction is a little more than 9/10.
-    least = Fraction(str(share))
-    allowed = int(goals * (1 - least) / least) if least else len(others)
-    return {one.id for one in by_coverage(others, lambda one: known[one.template])[allowed:]}
-
-
-def alternate_goals(combinations: Sequence[Combination], templates: Sequence[TaskTemplate]) -> list[Combination]:
-    """All combinations, goals and other kinds in turn; of either first those that cover something new."""
-    known = {template.id: template for template in templates}
-    goals = by_coverage([one for one in combinations if is_goal(known[one.template])], lambda one: known[one.template])
-    others = by_coverage(
-        [one for one in combinations if not is_goal(known[one.template])], lambda one: known[one.template]
-    )
-    return [one for pair in zip_longest(goals, others) for one in pair if one is not None]
+    of_goals = len(combinations) - len(others)
+    # Shares as they are written: 0.9 as a binary fraction is a little more than 9/10.
+    least, most = Fraction(str(goals)), Fraction(str(refusals))
+    allowed = int(of_goals * (1 - least) / least) if least else len(others)
+    ranked = by_coverage(others, lambda one: known[one.template])
+    declined = [one for one in ranked[:allowed] if is_refusal(known[one.template])]
+    rest = of_goals + len(ranked[:allowed]) - len(declined)
+    allowed_declined = int(rest * most / (1 - most)) if most < 1 else len(declined)
+    return {one.id for one in [*ranked[allowed:], *declined[allowed_declined:]]}
 
 
 Thing = TypeVar("Thing")

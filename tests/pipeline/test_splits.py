@@ -10,7 +10,7 @@ from skillweave.schema.reports import Diversity
 from skillweave.world.dataset import Dataset
 from synth.artifacts import QUERIES
 from synth.reports.duplicates import split_faults
-from synth.tasks.splits import family_of
+from synth.tasks.splits import families_of
 from tests.pipeline.downstream import Downstream
 
 HOTEL = "CityHotel"
@@ -24,7 +24,7 @@ def test_nothing_is_in_two_splits(small: Path) -> None:
         for template in json.loads(path.read_text())
     ]
     assert {task.split for task in tasks} == {"train", "validation", "test"}
-    assert split_faults(tasks, {template.id: family_of(template) for template in found}) == []
+    assert split_faults(tasks, families_of(found)) == []
 
 
 def test_the_report_counts_the_tasks(small: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from skillweave.schema.combination import Combination, TaskTemplate
 from skillweave.schema.task import Kind
-from synth.tasks.splits import balanced_combinations, combinations_over_share
+from synth.tasks.splits import combinations_over_share
 from tests.gates.clinic_tasks import a_combination, a_template
 
 
@@ -35,25 +35,11 @@ def count(made: list[Combination]) -> Mapping[str, int]:
     return {name: len(found) for name, found in able(made).items()}
 
 
-def test_goals_get_further_instances_where_others_outnumber_them() -> None:
-    known = templates(a="do", b="inform", refuse_R1="refuse", clarify="clarify")
-    made = able(instances(a=9, b=4, refuse_R1=8, clarify=8))
-    found = balanced_combinations(known, made, {"a": 3, "b": 3, "refuse_R1": 6, "clarify": 3})
-    assert count(found) == {"a": 5, "b": 4, "refuse_R1": 6, "clarify": 3}
-    assert count(balanced_combinations(known, made, dict.fromkeys(made, 2))) == dict.fromkeys(made, 2)
-
-
-def test_a_goal_has_twice_its_instances_at_most() -> None:
-    known = templates(a="do", refuse_R1="refuse")
-    found = balanced_combinations(known, able(instances(a=9, refuse_R1=9)), {"a": 2, "refuse_R1": 9})
-    assert count(found) == {"a": 4, "refuse_R1": 9}
-
-
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.6, 0.9, 1])
 def test_goals_hold_their_share(share: float) -> None:
     known = templates(a="do", b="inform", refuse_R1="refuse", clarify="clarify", unavailable="unavailable")
     made = instances(a=6, b=3, refuse_R1=40, clarify=30, unavailable=20)
-    cut = combinations_over_share(made, known, share)
+    cut = combinations_over_share(made, known, share, 1)
     kept = [one for one in made if one.id not in cut]
     goals = [one for one in kept if one.template in ("a", "b")]
     assert len(goals) == 9
@@ -64,11 +50,18 @@ def test_goals_hold_their_share(share: float) -> None:
 
 
 def test_without_a_share_all_are_kept() -> None:
-    assert combinations_over_share(instances(refuse_R1=3), templates(refuse_R1="refuse"), 0) == set()
+    assert combinations_over_share(instances(refuse_R1=3), templates(refuse_R1="refuse"), 0, 1) == set()
 
 
 def test_no_rule_is_lost_while_another_instance_can_be() -> None:
     known = templates(a="do", x_R1="refuse", y_R1="refuse", x_R2="refuse", clarify="clarify")
     made = instances(a=3, x_R1=2, y_R1=2, x_R2=2, clarify=2)
-    cut = combinations_over_share(made, known, 0.5)
+    cut = combinations_over_share(made, known, 0.5, 1)
     assert count([one for one in made if one.id not in cut]) == {"a": 3, "x_R1": 1, "x_R2": 1, "clarify": 1}
+
+
+def test_requests_that_are_declined_have_their_share_at_most() -> None:
+    known = templates(a="do", refuse_R1="refuse", refuse_R2="refuse", clarify="clarify")
+    made = instances(a=14, refuse_R1=5, refuse_R2=1, clarify=2)
+    cut = combinations_over_share(made, known, 0.5, 0.2)
+    assert count([one for one in made if one.id not in cut]) == {"a": 14, "refuse_R1": 3, "refuse_R2": 1, "clarify": 2}

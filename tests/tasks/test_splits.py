@@ -6,7 +6,7 @@ import pytest
 
 from skillweave.config.sections import SplitsConfig
 from skillweave.schema.combination import TaskTemplate
-from synth.tasks.splits import holdout_fault, splits_of
+from synth.tasks.splits import families_of, holdout_fault, splits_of
 
 
 def templates(count: int, world: str = "Hotel") -> list[TaskTemplate]:
@@ -25,6 +25,36 @@ def test_a_derived_template_is_in_the_split_of_its_goal() -> None:
     drawn = splits_of(templates(20), ["Hotel"], SplitsConfig(validation=0.3, test=0.3), "7")
     assert all(drawn[f"Hotel/goal_{number}"] == drawn[f"Hotel/refuse_{number}"] for number in range(20))
     assert len(set(drawn.values())) == 3
+
+
+def a_compound(name: str, *parts: TaskTemplate) -> TaskTemplate:
+    """A template that consists of others."""
+    return templates(1)[0].model_copy(update={"id": f"Hotel/{name}", "parts": [*parts]})
+
+
+def test_the_goals_of_a_compound_are_one_family_with_it_whatever_the_order() -> None:
+    made = templates(6)
+    both = a_compound("both", made[8], made[5])
+    made += [both, a_compound("more", both, made[2])]
+    for known in (made, made[::-1]):
+        family = families_of(known)
+        united = [name for name, first in family.items() if first == "Hotel/goal_1"]
+        assert sorted(united) == sorted(
+            [f"Hotel/{kind}_{number}" for kind in ("goal", "refuse") for number in (1, 2, 4)]
+            + ["Hotel/both", "Hotel/more"]
+        )
+        assert len(set(family.values())) == 4
+
+
+def test_shares_are_laid_over_goals_however_many_a_family_has() -> None:
+    found = Counter[str]()
+    for seed in range(300):
+        made = templates(12)
+        made += [a_compound(f"both_{first}", made[2 * first], made[2 * first + 2]) for first in (0, 1, 4, 8)]
+        drawn = splits_of(made, ["Hotel"], SplitsConfig(validation=0.2, test=0.1), str(seed))
+        found.update(drawn[f"Hotel/goal_{number}"] for number in range(12))
+    assert 0.08 < found["test"] / found.total() < 0.12
+    assert 0.17 < found["validation"] / found.total() < 0.23
 
 
 @pytest.mark.parametrize("seed", ["1", "2", "3", "4", "5"])

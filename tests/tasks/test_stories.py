@@ -13,7 +13,7 @@ from skillweave.schema.task import Persona, Split
 from skillweave.world.world import World
 from synth.contracts.writes import auth_edges, data_edges
 from synth.gates.interlock import check_interlock
-from synth.gates.judging import JudgedCombinations, judge_combinations, validate_combination
+from synth.gates.judging import JudgedCombinations, WantedTasks, judge_combinations, validate_combination
 from synth.policy.manual import stated_rules
 from synth.stories.proof import NoTemplateError, template_of
 from synth.tasks.combinations import combination_for
@@ -237,5 +237,5 @@ def chosen_and_judged(
     selection = find_candidates(SelectionInput(joined.blueprint, file, joined.now, templates, quotas, splits, "7"))
     combinations = selection.combinations
     return selection, judge_combinations(
-        joined.blueprint, file, joined.now, templates, combinations, rules(joined), quotas
+        joined.blueprint, file, joined.now, templates, combinations, rules(joined), WantedTasks(quotas)
     )

@@ -1,0 +1,157 @@
+"""Turns: in which order templates are tried, and their combinations judged, so that a world's tasks come out mixed.
+
+Plain goals, goals in each form and the other kinds are *lanes*, and a world's tasks are shared out among its lanes.
+Whichever lane lags most comes next; within it, first what the mix of levels lacks, and what covers something new.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from evaluator.kinds import KINDS
+from skillweave.schema.combination import TaskTemplate
+from skillweave.schema.contract import DECLINE
+
+PLAIN = "plain"
+"""The lane of goals in no form."""
+GOALS = 0.64
+"""Share of goals in all lanes, where there are others."""
+REFUSALS = 0.2
+"""Share of requests that are declined."""
+IN_VAIN = 0.25
+"""What something of which nothing came counts in its lane, so that no lane keeps all others waiting."""
+
+
+def is_goal(template: TaskTemplate) -> bool:
+    """Whether somebody gets what they want: its kind is that of goals."""
+    return KINDS[template.kind].is_goal
+
+
+def is_refusal(template: TaskTemplate) -> bool:
+    """Whether the request is declined."""
+    return KINDS[template.kind].ending == DECLINE
+
+
+def lanes_of(template: TaskTemplate) -> list[str]:
+    """The lanes in which a template counts: of a goal its forms; of another kind the kind, with its form if it has one.
+
+    A goal of several forms counts in each.
+    """
+    if is_goal(template):
+        return [*dict.fromkeys(template.forms)] or [PLAIN]
+    return [" ".join([template.kind, *dict.fromkeys(template.forms)])]
+
+
+def lane_shares(templates: Iterable[TaskTemplate]) -> dict[str, float]:
+    """Lane -> its share of a world's tasks.
+
+    Goals have equal shares for all their lanes, and so have refusals; the others as they have templates.
+    """
+    goals: set[str] = set()
+    refusals: set[str] = set()
+    others: Counter[str] = Counter()
+    for template in templates:
+        group = goals if is_goal(template) else refusals if is_refusal(template) else others
+        group.update(lanes_of(template))
+    shares = {lane: GOALS / len(goals) for lane in sorted(goals)}
+    shares |= {lane: REFUSALS / len(refusals) for lane in sorted(refusals)}
+    rest = 1 - GOALS - REFUSALS
+    shares |= {lane: rest * others[lane] / others.total() for lane in sorted(others)}
+    # What a world has none of is shared by the others.
+    return {lane: share / sum(shares.values()) for lane, share in shares.items()}
+
+
+class Turns:
+    """Says of which template something comes next, and keeps count of what came of it."""
+
+    def __init__(self, templates: Sequence[TaskTemplate], levels: Mapping[int, float]) -> None:
+        """Args:
+        levels: Level -> share that is wanted of it.
+        """
+        self.shares = lane_shares(templates)
+        self.goals = {lane for template in templates if is_goal(template) for lane in lanes_of(template)}
+        """Lanes of goals."""
+        self.formless = {lane for template in templates if not template.forms for lane in lanes_of(template)}
+        """Lanes of what is asked for in no form."""
+        self.found: Counter[str] = Counter()
+        """Lane -> how many have been found."""
+        self._known = {template.id: template for template in templates}
+        self._place = {template.id: place for place, template in enumerate(templates)}
+        self._wanted = levels
+        self._vain: Counter[str] = Counter()
+        self._levels: Counter[int] = Counter()
+        self._covered: Counter[str] = Counter()
+
+    def next(self, ahead: Mapping[str, int], lanes: Collection[str]) -> str | None:
+        """The template whose turn it is; None if nothing is ahead.
+
+        Args:
+            ahead: Template -> level of what comes next of it.
+            lanes: Lanes that still want something.
+        """
+        waiting: dict[str, list[str]] = {}
+        for name in ahead:
+            for lane in lanes_of(self._known[name]):
+                if lane in lanes:
+                    waiting.setdefault(lane, []).append(name)
+        if not waiting:
+            return None
+        lane = min(waiting, key=lambda lane: (self._progress(lane), lane))
+        return min(waiting[lane], key=lambda name: self._rank(name, ahead[name]))
+
+    def settle(self, template: str, levels: Sequence[int]) -> None:
+        """Count what came of a template: the level of each that was found; empty if it was in vain."""
+        known = self._known[template]
+        self._covered[_covered(known)] += 1
+        self._levels.update(levels)
+        for lane in lanes_of(known):
+            self.found[lane] += len(levels)
+            self._vain[lane] += not levels
+
+    def _progress(self, lane: str) -> float:
+        return (self.found[lane] + IN_VAIN * self._vain[lane]) / self.shares[lane]
+
+    def _rank(self, name: str, level: int) -> tuple[float, float, int]:
+        """Goals are sought for their level first, other kinds for the rule or the slot that they cover."""
+        lacking = self._wanted.get(level, -1) * (self._levels.total() + 1) - self._levels[level]
+        covered = self._covered[_covered(self._known[name])]
+        first = (-lacking, covered) if is_goal(self._known[name]) else (covered, -lacking)
+        return (*first, self._place[name])
+
+
+@dataclass
+class TemplateTurns:
+    """The templates of a world in turn, until each lane has what is enough.
+
+    Whoever takes one settles what came of it before taking the next.
+    """
+
+    turns: Turns
+    ahead: dict[str, int]
+    """Template that is still to be tried -> the level that is expected of it."""
+    enough: int
+    """What the lanes share; 0: every template is tried."""
+    is_fused: bool = False
+    """Whether all stories, and what is declined, are tried all the same: a fused world has few."""
+
+    def __iter__(self) -> Iterator[str]:
+        while (name := self.turns.next(self.ahead, self._open_lanes())) is not None:
+            del self.ahead[name]
+            yield name
+
+    def settle(self, template: str, levels: Sequence[int]) -> None:
+        """Count what came of a template; see `Turns.settle`."""
+        self.turns.settle(template, levels)
+
+    def _open_lanes(self) -> list[str]:
+        shares, found = self.turns.shares, self.turns.found
+        return [
+            lane
+            for lane, share in shares.items()
+            if not self.enough or found[lane] < share * self.enough or (self.is_fused and lane in self.turns.formless)
+        ]
+
+
+def _covered(template: TaskTemplate) -> str:
+    """What is not yet covered as long as no task has it: a rule, or else what the template was derived from."""
+    return template.forbidden or (template.base or template.id if is_goal(template) else template.id)

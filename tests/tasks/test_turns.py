@@ -1,0 +1,95 @@
+"""Templates take turns: lanes by their shares, levels by the mix, and what covers something new first."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from skillweave.schema.combination import TaskTemplate
+from synth.tasks.turns import TemplateTurns, Turns, lane_shares, lanes_of
+from tests.gates.clinic_tasks import a_template
+
+LEVELS = {1: 0.2, 2: 0.3, 3: 0.3, 4: 0.2}
+
+
+def goals(count: int, *forms: str) -> list[TaskTemplate]:
+    name = "_".join(["goal", *forms])
+    return [a_template(id=f"{name}_{number}", forms=[*forms]) for number in range(count)]
+
+
+def refusals(count: int, *forms: str) -> list[TaskTemplate]:
+    name = "_".join(["refuse", *forms])
+    return [
+        a_template(id=f"{name}_{number}", kind="refuse", forbidden=f"R{number}", forms=[*forms])
+        for number in range(count)
+    ]
+
+
+def tried(templates: Sequence[TaskTemplate], enough: int, *, each: int = 1, level: int = 2) -> list[str]:
+    """The templates that are tried if each has so many instances."""
+    lanes = TemplateTurns(Turns(templates, LEVELS), dict.fromkeys([one.id for one in templates], level), enough)
+    names = []
+    for name in lanes:
+        names.append(name)
+        lanes.settle(name, [level] * each)
+    return names
+
+
+def sorts(names: Sequence[str]) -> dict[str, int]:
+    return dict(Counter(name.rpartition("_")[0] for name in names))
+
+
+def test_all_lanes_of_goals_have_the_same_and_refusals_their_share() -> None:
+    templates = [*goals(30), *goals(60, "choice"), *goals(20, "batch"), *refusals(40), *refusals(40, "pressure")]
+    assert sorts(tried(templates, 84)) == {
+        "goal": 22,
+        "goal_choice": 22,
+        "goal_batch": 20,
+        "refuse": 10,
+        "refuse_pressure": 10,
+    }
+
+
+def test_a_goal_of_two_forms_counts_for_both() -> None:
+    both = a_template(id="x", forms=["choice", "condition"])
+    assert lanes_of(both) == ["choice", "condition"]
+    assert sorts(tried(goals(9, "choice", "condition"), 10)) == {"goal_choice_condition": 5}
+
+
+def test_what_is_enough_is_not_tried() -> None:
+    templates = [*goals(30), *goals(30, "choice")]
+    assert len(tried(templates, 10, each=5)) == 2
+    assert len(tried(templates, 0, each=5)) == 60
+
+
+def test_a_lane_in_which_all_is_in_vain_does_not_keep_the_others_waiting() -> None:
+    lanes = Turns([*goals(40), *goals(40, "choice")], LEVELS)
+    ahead = dict.fromkeys([one.id for one in [*goals(40), *goals(40, "choice")]], 2)
+    for _ in range(40):
+        name = lanes.next(ahead, lanes.shares) or ""
+        del ahead[name]
+        lanes.settle(name, [2] if "choice" in name else [])
+    assert lanes.found["choice"] >= 8
+
+
+def test_the_level_that_is_lacking_comes_first() -> None:
+    templates = goals(40)
+    ahead = {one.id: 1 + place // 10 for place, one in enumerate(templates)}
+    turns = Turns(templates, LEVELS)
+    made: Counter[int] = Counter()
+    for _ in range(20):
+        name = turns.next(ahead, turns.shares) or ""
+        level = ahead.pop(name)
+        made[level] += 1
+        turns.settle(name, [level])
+    assert made == {1: 4, 2: 6, 3: 6, 4: 4}
+
+
+def test_a_rule_without_a_task_comes_before_another_of_a_rule_that_has_one() -> None:
+    names = tried([*refusals(6), *refusals(6, "pressure")], 6)
+    assert sorted(name[-1] for name in names) == ["0", "1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize("templates", [goals(3), refusals(3), [*goals(2), *refusals(2)]])
+def test_shares_make_a_whole(templates: list[TaskTemplate]) -> None:
+    assert sum(lane_shares(templates).values()) == pytest.approx(1)
