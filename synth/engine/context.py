@@ -21,6 +21,7 @@ from skillweave.llm.elements import ElementCheck
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.question import Question
 from skillweave.sandbox.folder import SandboxLimits
+from skillweave.schema.record import Json
 from synth.engine.artifact import Artifact, decode, encode
 
 T = TypeVar("T")
@@ -138,8 +139,7 @@ class Context(Generic[P]):
         self.sandbox = setting.sandbox
         """The limits of generated code. They decide whether code runs, not what an item makes: no record has them."""
         self.activity = ItemActivity()
-        self._step = step
-        self._setting = setting
+        self._step, self._setting = step, setting
         self._store = store
         self._visible = visible
         self._services = services
@@ -337,7 +337,7 @@ class Context(Generic[P]):
         )
 
 
-SETTINGS: Mapping[str, Callable[[RunSetting], object]] = {
+SETTINGS: Mapping[str, Callable[[RunSetting], Json]] = {
     "domains.seeds": lambda setting: list(setting.seeds),
     "splits": lambda setting: setting.splits.model_dump(mode="json"),
     "difficulty": lambda setting: setting.difficulty.model_dump(mode="json"),

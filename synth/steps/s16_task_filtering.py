@@ -87,7 +87,7 @@ async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
     join_writes=[FUSED_REPLAYS],
 )
 async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
-    templates, quotas = ctx.read(TEMPLATES), ctx.read(QUOTAS)
+    templates, combinations, quotas = ctx.read(TEMPLATES), ctx.read(COMBINATIONS), ctx.read(QUOTAS)
     contract = contract_of(ctx)
     passed, rejected = await ctx.offload(
         judge_combinations,
@@ -95,13 +95,13 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
         ctx.path(DATABASE),
         ctx.now,
         templates,
-        ctx.read(COMBINATIONS),
+        combinations,
         Policy(world=key, text=ctx.read(POLICIES)).rules,
         WantedTasks(quotas, ctx.difficulty.shares, ctx.params.most),
         ctx.params.bounds,
     )
-    combinations = [one.combination for one in passed]
-    left_out = combinations_over_share(combinations, templates, ctx.params.share, ctx.params.refusals)
+    judged = [one.combination for one in passed]
+    left_out = combinations_over_share(judged, templates, ctx.params.share, ctx.params.refusals)
     left_out = keeping_conduct(passed, left_out, contract)
     passed = [one for one in passed if one.combination.id not in left_out]
     rejected += [(identity, TOO_MANY, "") for identity in sorted(left_out)]

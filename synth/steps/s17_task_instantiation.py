@@ -39,6 +39,7 @@ from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
 from synth.reports.diversity import without_repeats, write_diversity, write_rules
 from synth.tasks.assembly import TaskAssembler
+from synth.tasks.difficulty import NOISE_FACTOR
 from synth.tasks.replay import Rejected
 from synth.tasks.splits import families_of, splits_of
 from synth.tasks.tellings import TELL, tell_tasks, untold_task
@@ -47,7 +48,7 @@ from synth.tasks.tellings import TELL, tell_tasks, untold_task
 class InstantiationParams(Params):
     noise: float = Field(default=0.1, ge=0, le=1)
     """Share of the tasks in whose calls faults are planted, of those with something to carry on with: none where a rule
-    forbids the request or no tool serves it."""
+    forbids the request or no tool serves it. Of hard tasks it is more, up to twice as much; of easy ones less."""
     step_truth: bool = False
     """Write down, for training, the best next calls at each golden step: a search for each, so it takes its time."""
 
@@ -107,7 +108,8 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
 def _with_noise(ctx: Context[InstantiationParams], world: World, task: Task) -> Task:
     """A share of the tasks with faults planted in them; the others, and where no fault can be planted, as they are."""
     random = ctx.random(task.lineage.combo, "noise")
-    if random.random() >= ctx.params.noise or not KINDS[task.kind].is_carried_out:
+    share = ctx.params.noise * NOISE_FACTOR[task.difficulty.level]
+    if random.random() >= share or not KINDS[task.kind].is_carried_out:
         return task
     try:
         noisy = noisy_task(world, task, random)
