@@ -74,7 +74,7 @@ def rows_together(
     shared = KnownRow(entity=rows.entity, columns=rows.columns)
     named = refer(_with_noun(talk, rows.entity, many), shared, words, random).removeprefix("the ")
     named = _RELATIVE.sub(lambda match: f"that {_VERBS.get(match['verb'], match['verb'][:-1])}", named)
-    said = [random.choice(parts["all"]), "my" if own.mine else "the", named]
+    said = [random.choice(parts["all_added" if is_sum else "all"]), "my" if own.mine else "the", named]
     if rows.month:
         way = random.choice(parts["since_month" if rows.since else "in_month"])
         said.append(way.format(month=words[rows.month]))
@@ -111,11 +111,20 @@ def limits_of(condition: Condition, limit: KnownFact, random: Random) -> dict[st
     is_day = limit.type in ("date", "datetime")
     name = name_in_words(condition.noun)
     sort = "amount" if not is_day else "moment" if is_moment_name(name) else "day"
-    slots = {"limit": limit.words, "thing": thing_of(name), "verb": verb_of(name)}
+    thing, verb = f"the {thing_of(name)}", verb_of(name)
     ways: dict[str, list[str]] = forms()["limits"][sort]
-    sides = {"holds": condition.holds, "fails": _OTHER_SIDE[condition.holds]}
-    said = {name: random.choice(ways[side]).format(**slots) for name, side in sides.items()}
-    return {**said, "tell": f"when it {slots['verb']}" if sort == "moment" else f"the {slots['thing']}"}
+
+    def said(side: str, it: str) -> str:
+        return random.choice(ways[side]).format(limit=limit.words, it=it, verb=verb)
+
+    other = _OTHER_SIDE[condition.holds]
+    tell = f"when it {verb}" if sort == "moment" else random.choice([thing, "what it is"])
+    return {
+        "holds": said(condition.holds, thing),
+        "fails": said(other, thing),
+        "if_not": said(other, "it"),
+        "tell": tell,
+    }
 
 
 def arguments_of(count: int, random: Random) -> list[str]:
