@@ -160,8 +160,13 @@ class TaskTemplate(Record):
     """In the order in which they have to happen; look-ups are added later."""
     forms: list[FormName] = Field(default_factory=list)
     """The forms in which the request is put; none: it is plain."""
-    parts: list[str] = Field(default_factory=list)
-    """Ids of the templates that it consists of, in the order of their calls; none: it is no compound."""
+    focus: OmittedSlot | None = None
+    """The call and parameter that a form is about."""
+    form_detail: str = ""
+    """What the last form's recipe needs to know beside: a column, a moment."""
+    parts: list["TaskTemplate"] = Field(default_factory=list)
+    """The templates that it consists of, in the order of their calls; none: it is no compound. What a part has in
+    common with the whole (`lookups`, `referred_by`) is left out of it."""
     forbidden: str | None = None
     """The rule that the last call would break (`refuse`): the user asks for the call, and it is not made."""
     withheld: list[OmittedSlot] = Field(default_factory=list)
@@ -174,6 +179,8 @@ class TaskTemplate(Record):
     """Read -> columns of its result by which people refer to a row, best first."""
     tell: list[RequestedValue] = Field(default_factory=list)
     """Values that the person wants to hear."""
+    counted: RequestedValue | None = None
+    """The value that a form adds up, or compares between rows."""
     reasons: list[str]
     """Why somebody wants it."""
 

@@ -21,10 +21,11 @@ from skillweave.schema.record import (
 
 AttributeType = Literal["string", "integer", "number", "boolean", "date", "datetime"]
 ColumnComparison = Literal["exact", "normalised", "free"]
+Weekday = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
 
 class Generate(Record):
-    """How the values of an attribute are drawn. Exactly one of `values`, `low`, `sql`, `fake`, `pattern` is set."""
+    """How the values of an attribute are drawn: by exactly one of `values`, `low`, `fake`, `pattern`, or by `sql` alone."""
 
     values: Scalars | None = None
     """Draw one of these values."""
@@ -40,8 +41,13 @@ class Generate(Record):
     """Unit of `low`, `high` and `step` for date and datetime."""
     times: list[Label] | None = Field(default=None, max_length=64)
     """For datetime: times of day to draw from, `HH:MM`. Without it the offset is from the clock's own time of day."""
+    closed: list[Weekday] = Field(default_factory=list, max_length=6)
+    """For date and datetime: days of the week on which no value falls."""
+    apart: bool = False
+    """For datetime: no two rows that are drawn for one row have it in the same half of a day, so they never overlap."""
     sql: Sql | None = None
-    """An SQL expression over the row's own columns and other tables; computed after all drawn columns."""
+    """An SQL expression over the row's own columns and other tables; computed after all drawn columns. If the value is
+    drawn as well, it is what becomes of the value drawn."""
     fake: Label | None = None
     """A kind of invented text: name, first_name, email, phone, street, city, postcode, company, sentence, word."""
     pattern: Label | None = None
@@ -49,11 +55,16 @@ class Generate(Record):
     empty: float = Field(default=0.0, ge=0, le=1)
     """Share of rows in which the value is NULL; the attribute must be nullable."""
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether values are drawn, and not only computed."""
+        return self.values is not None or self.low is not None or self.fake is not None or self.pattern is not None
+
     @model_validator(mode="after")
     def _one_way(self) -> "Generate":
-        ways = [self.values, self.low, self.sql, self.fake, self.pattern]
-        if sum(way is not None for way in ways) != 1:
-            raise ValueError("exactly one of values, low/high, sql, fake, pattern must be given")
+        ways = [self.values, self.low, self.fake, self.pattern]
+        if sum(way is not None for way in ways) != 1 and (self.sql is None or any(way is not None for way in ways)):
+            raise ValueError("exactly one of values, low/high, fake, pattern must be given, or sql")
         if (self.low is None) != (self.high is None):
             raise ValueError("low and high go together")
         if self.weights is not None and (self.values is None or len(self.weights) != len(self.values)):

@@ -221,6 +221,10 @@ class Rung(Record):
     """Mean reward over scored tasks."""
     by_kind: dict[Kind, PassCount]
     """Kind of task -> its tasks."""
+    by_form: dict[str, PassCount] = Field(default_factory=dict)
+    """Form of request, or `plain` -> its tasks; a task counts for each of its forms."""
+    by_level: dict[str, PassCount] = Field(default_factory=dict)
+    """Level of difficulty -> its tasks."""
     lost: int = 0
     """Conversations that could not be scored."""
 

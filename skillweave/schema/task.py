@@ -209,6 +209,8 @@ class Criteria(Record):
     """The call that the user asks for and that must not, or cannot, be made: a rule forbids it (`refuse`; then
     `must_not` has that rule), or its tool is not offered (`unavailable`). Its grounding counts on from the golden
     calls."""
+    asked_after: int | None = Field(default=None, exclude_if=operator.not_)
+    """How many golden calls are made before the request for `asked` is judged; all, if the key is left out."""
     beyond: dict[str, list[str]] = Field(default_factory=dict)
     """Table -> columns that the request would change and that no effect of an offered tool writes (`unavailable`)."""
     reward_basis: list[Basis] = Field(min_length=1)
@@ -302,6 +304,8 @@ class Gates(Record):
     interlock: dict[str, Json] = Field(default_factory=dict)
     """Without one domain's calls the others cannot be carried out: the links that show it. Empty for a single
     domain."""
+    forms: dict[str, Json] = Field(default_factory=dict, exclude_if=operator.not_)
+    """What the form of the request turns on, by form. The key is left out for a plain request."""
     own: dict[str, dict[str, Json]] = Field(default_factory=dict, exclude_if=operator.not_)
     """Figures of the gates that plug-ins add, by gate; the key is left out if there are none."""
 

@@ -47,9 +47,15 @@ def check_answers(world: World, combination: Combination, template: TaskTemplate
     values = told_values(template, combination, run.results)
     known = {dump(value) for row in combination.rows for value in row.columns.values()}
     known |= {dump(stated.value) for stated in combination.values} | {dump(v) for v in combination.credentials.values()}
-    for fact, returned in zip(combination.communicate, values, strict=True):
+    shown, computed = combination.communicate[: len(values)], combination.communicate[len(values) :]
+    if len(shown) != len(values) or {fact.fact for fact in computed} != {one.fact for one in combination.questions}:
+        raise Rejected(
+            "golden tells another value", f"{len(combination.communicate)} facts for {len(values)} questions"
+        )
+    for fact, returned in zip(shown, values, strict=True):
         if [dump(value) for value in fact.values] != [dump(value) for value in returned]:
             raise Rejected("golden tells another value", f"{fact.noun}: {fact.values} is not {returned}")
+    for fact in combination.communicate:
         if is_guess(fact.values[0], fact.unit == "cents"):
             raise Rejected("told value can be guessed", f"{fact.noun}: {fact.values[0]!r}")
         if dump(fact.values[0]) in known:

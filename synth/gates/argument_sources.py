@@ -19,6 +19,7 @@ from skillweave.world.world import World
 from synth.gates.gate import Gate
 from synth.search.slots import slots
 from synth.tasks.combinations import person_tables
+from synth.tasks.forms.form import mentions_of_forms
 from synth.tasks.kinds import is_transferred
 from synth.tasks.replay import GoldenRun, Rejected, rows_of
 
@@ -101,7 +102,10 @@ def _said(world: World, combination: Combination, place: int, name: str) -> list
 
 def _check_rows(combination: Combination, run: GoldenRun, place: int, call: GoldenCall) -> None:
     """Check that the user's words pick the row of each list from which the call takes an argument."""
+    settled = mentions_of_forms(combination)
     for name, source in call.grounding.items():
+        if (place, name) in settled:
+            continue
         reference = result_reference(source)
         matched = _IN_LIST.fullmatch(reference.path) if reference else None
         if reference is None or matched is None:

@@ -55,10 +55,10 @@ GATE = TaskGate(
 
 
 def check_declined(world: World, combination: Combination) -> dict[str, Json]:
-    """The figure of a `refuse` task, empty for others: the rule, who enforces it, and the other calls tried."""
-    if not is_declined(combination):
-        return {}
+    """The figure of a task in which something is declined: the rule, who enforces it, and other calls tried; else {}."""
     request = combination.asked
+    if not is_declined(combination) and not combination.forbidden:
+        return {}
     if request is None or not combination.forbidden:
         raise Rejected("not forbidden", "nothing is asked for that a rule forbids")
     tool = world.blueprint.tool(request.tool)
@@ -68,7 +68,7 @@ def check_declined(world: World, combination: Combination) -> dict[str, Json]:
         raise Rejected("not forbidden by that rule", f"{request.tool} breaks {broken}, not {combination.forbidden}")
     figure: dict[str, Json] = {"rule": guard.rule, "held_by": guard.enforced_by, "goes_with": [*broken[1:]]}
     with open_session(world, combination) as session:
-        results = make_calls(session, combination.golden)
+        results = make_calls(session, combination.golden[: combination.asked_after])
         arguments = rebound(request, results)
         if guard.enforced_by == "tool":
             _check_refused(session, combination, tool, arguments)
@@ -87,7 +87,7 @@ def rules_broken(world: World, combination: Combination, meant: ReplacedArgument
     if request is None:
         return None
     with open_session(world, combination) as session:
-        results = make_calls(session, combination.golden, instead=meant)
+        results = make_calls(session, combination.golden[: combination.asked_after], instead=meant)
         replaced = {name: value for (at, name), value in meant.items() if at == place}
         grounding = {name: source for name, source in request.grounding.items() if name not in replaced}
         try:
@@ -110,7 +110,7 @@ def calls_showing_reason(world: World, combination: Combination) -> set[int]:
 
 
 def _to_know(world: World, combination: Combination) -> tuple[frozenset[tuple[str, str]], Tool | None]:
-    if not is_declined(combination) or combination.asked is None:
+    if not combination.forbidden or combination.asked is None:
         return frozenset(), None
     tool = world.blueprint.tool(combination.asked.tool)
     rules = [guard.rule for guard in tool.guards if guard.rule in combination.forbidden]

@@ -60,7 +60,7 @@ def check_indirect_route(world: World, combination: Combination) -> dict[str, Js
         return {}
     tool = world.blueprint.tool(request.tool)
     with open_session(world, combination) as session:
-        calls = combination.golden[:-1] if is_transferred(combination) else combination.golden
+        calls = combination.golden[: -1 if is_transferred(combination) else combination.asked_after]
         results = make_calls(session, calls)
         routes = _IndirectRoutes(world, session, combination, tool, rebound(request, results))
         tried = sum(1 for _ in routes.tried())

@@ -83,4 +83,5 @@ def _needed(world: World, combination: Combination, run: GoldenRun, kinds: Seque
 
 def _tells(combination: Combination, run: GoldenRun, place: int) -> bool:
     values = {dump(value) for row in rows_of(run.results[place]) for value in row.values()}
-    return any(dump(value) in values for fact in combination.communicate for value in fact.values)
+    shown = (value for fact in combination.communicate for part in fact.shown for value in part)
+    return any(dump(value) in values for value in shown)

@@ -24,6 +24,7 @@ from synth.gates.answers import is_view_limit_met, told_values
 from synth.gates.declined import rules_broken
 from synth.gates.gate import Gate
 from synth.tasks.criteria import known_from_reads, said_by_user
+from synth.tasks.forms.form import mentions_of_forms
 from synth.tasks.kinds import is_declined, is_transferred
 from synth.tasks.replay import (
     GoldenRun,
@@ -191,8 +192,9 @@ def check_unique(
         tried += 1
         if tried > MOST_READINGS:
             raise Rejected("rows too alike", f"more than {MOST_READINGS} readings of what the user says")
-        if is_declined(combination):
+        if combination.forbidden:
             _check_ban(world, combination, meant, shown)
+        if is_declined(combination):
             continue
         other = run_golden(world, combination, instead=meant)
         if _could_be(world, combination, other) and not _same(world, combination, template, criteria, run, other):
@@ -218,9 +220,12 @@ def _check_ban(
 
 
 def _by_row(combination: Combination) -> list[list[MentionedRow]]:
-    """The mentions of rows that arguments name, grouped by row."""
+    """The mentions of rows that arguments name, grouped by row; those that a form of request settles are left out."""
     groups: dict[tuple[str, str], list[MentionedRow]] = {}
+    settled = mentions_of_forms(combination)
     for mention in combination.rows:
+        if (mention.call, mention.parameter) in settled:
+            continue
         if mention.parameter is not None and mention.entity is not None and mention.key is not None:
             groups.setdefault((mention.entity, mention.key), []).append(mention)
     return list(groups.values())

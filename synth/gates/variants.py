@@ -126,6 +126,7 @@ def conduct_of(combination: Combination, blueprint: Blueprint) -> Hashable:
     left_out = [one.parameter for one in combination.withheld]
     return (
         combination.kind,
+        tuple(form.name for form in combination.forms),
         frozenset(name for name in called if blueprint.tool(name).kind == "write"),
         tuple((fact.type, fact.unit, bool(fact.rivals)) for fact in combination.communicate),
         tuple(

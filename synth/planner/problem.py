@@ -131,8 +131,13 @@ def problem_of(world: World, combination: Combination, criteria: Criteria) -> Pl
         rows=tuple(rows[text] for text in sorted(rows)),
         said=tuple(sorted(set(map(_hashable, said_by_user(combination))), key=repr)),
         ends=(criteria.state, *criteria.any_of),
-        tell=tuple(criteria.communicate),
+        tell=tuple(part for fact in criteria.communicate for part in _shown_parts(fact)),
     )
+
+
+def _shown_parts(fact: FactToTell) -> list[FactToTell]:
+    """What results have to show for a fact, as facts of their own: what it is computed from, or its value."""
+    return [fact.model_copy(update={"values": values, "parts": []}) for values in fact.shown]
 
 
 def _hashable(known: KnownValue) -> KnownValue:

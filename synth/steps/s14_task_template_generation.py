@@ -28,6 +28,7 @@ from synth.gates.interlock import refusable_bridge_rules
 from synth.questions.types import ask_partial
 from synth.search.row_words import REFERENCES, ask_row_words
 from synth.stories.proof import NoTemplateError, template_of
+from synth.tasks.forms import FORMS, form_templates
 from synth.tasks.goals import GoalTrials, persons_able, unwanted_writes
 from synth.tasks.kinds import KINDS, TemplateSource, derived_templates
 
@@ -46,7 +47,7 @@ class TemplateParams(Params):
     writes=[TEMPLATES],
     params=TemplateParams,
     questions=[GOALS, REFERENCES],
-    registries=[KINDS],
+    registries=[KINDS, FORMS],
 )
 async def task_template_generation(ctx: Context[TemplateParams], key: str) -> None:
     templates = await (_stories(ctx) if is_fused(ctx) else _goals(ctx))
@@ -65,8 +66,14 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
             goals += await _ask_goals(ctx, trials, goals)
         except AuthorError as error:
             ctx.log(f"no goals for {', '.join(tool.name for tool in unwanted_writes(goals, blueprint))}: {error}")
-    templates = [trials.template(goal) for goal in goals]
-    return [*templates, *derived_templates(templates, TemplateSource(blueprint, graph, trials.referred_by))]
+    source = TemplateSource(blueprint, graph, trials.referred_by)
+    return _with_derived([trials.template(goal) for goal in goals], source)
+
+
+def _with_derived(goals: list[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
+    """Goals with the templates of other kinds that follow from them, and those in other forms."""
+    plain = [*goals, *derived_templates(goals, source)]
+    return [*plain, *form_templates(plain, source)]
 
 
 async def _ask_goals(ctx: Context[TemplateParams], trials: GoalTrials[TemplateParams], known: list[Goal]) -> list[Goal]:
@@ -114,4 +121,4 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
         except NoTemplateError as fault:
             ctx.reject(f"{story.name} ({fault})", "a bridge rule that it leans on was not kept")
     source = TemplateSource(contract, graph, referred_by, refusable_bridge_rules(contract))
-    return [*kept, *derived_templates(kept, source)]
+    return _with_derived(kept, source)

@@ -34,9 +34,11 @@ def criteria_of(world: World, combination: Combination, run: GoldenRun) -> Crite
     told: list[Basis] = ["communicate"] if combination.communicate else []
     criteria = Criteria(
         state=_opened(run.changes, combination.open_columns),
+        any_of=[_opened(changes, combination.open_columns) for changes in combination.any_of],
         must_not=[*_forbidden(world, combination)],
         communicate=combination.communicate,
         asked=combination.asked,
+        asked_after=combination.asked_after,
         reward_basis=["state", *told, "policy"],
     )
     return KINDS[combination.kind].criteria(world, combination, criteria)

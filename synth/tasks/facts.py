@@ -58,10 +58,10 @@ def facts_to_tell(
         index = chosen[step]
         if index >= len(rows) or wanted.column not in rows[index]:
             raise NothingToTell(f"the result has no {wanted.column}")
-        if worthless := _worthless(rows, index, wanted.column):
-            raise NothingToTell(worthless, rows[index][wanted.column])
+        if why := worthless(rows, index, wanted.column):
+            raise NothingToTell(why, rows[index][wanted.column])
         rivals = [*_rival_values(instance, step, wanted.column, origins)]
-        facts.append(_fact(number, wanted, rows[index][wanted.column], rivals))
+        facts.append(fact_of(number, wanted, rows[index][wanted.column], rivals))
     return facts, subjects
 
 
@@ -112,8 +112,8 @@ def _why_not_asked(
     """Reasons why nobody asks for these values of a row, each with a value for which it holds."""
     for wanted in asked:
         value = rows[index].get(wanted.column)
-        if worthless := _worthless(rows, index, wanted.column):
-            yield worthless, value
+        if why := worthless(rows, index, wanted.column):
+            yield why, value
         elif wanted.coming and not _lies_ahead(rows[index], wanted.column, now):
             yield f"{wanted.column} is of a row whose day is past, and `coming` is set", value
         elif _is_of_ended_row(rows[index], wanted.column):
@@ -144,7 +144,7 @@ def _is_same_day(said: Json, asked: Json) -> bool:
     return moments and str(said)[:10] == str(asked)[:10]
 
 
-def _worthless(rows: ResultRows, index: int, column: str) -> str:
+def worthless(rows: ResultRows, index: int, column: str) -> str:
     """Why a value is not worth telling: it is empty, easily guessed, or another row's too. Empty if it is worth it."""
     value = rows[index].get(column)
     if value is None or isinstance(value, (bool, list, dict)) or value == "":
@@ -157,7 +157,7 @@ def _worthless(rows: ResultRows, index: int, column: str) -> str:
     return ""
 
 
-def _fact(number: int, wanted: RequestedValue, value: Json, rivals: Sequence[Json]) -> FactToTell:
+def fact_of(number: int, wanted: RequestedValue, value: Json, rivals: Sequence[Json]) -> FactToTell:
     return FactToTell(
         fact=f"told_{number + 1}",
         noun=wanted.noun,

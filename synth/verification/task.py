@@ -18,10 +18,11 @@ from pydantic_core import from_json
 from evaluator.text.facts import tells_fact
 from skillweave.base.errors import ArtifactError, SkillweaveError
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import DECLINE, SESSION_TOOLS, Policy
+from skillweave.schema.contract import DECLINE, SESSION_TOOLS, Policy, RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.task import Criteria, Fact, Gates, Task
 from skillweave.world.canonical import dump
+from skillweave.world.compare import compare
 from skillweave.world.dataset import Dataset
 from skillweave.world.replay import without_noise
 from skillweave.world.tools import tool_of
@@ -35,7 +36,7 @@ from synth.policy.manual import on_one_line, stated_rules
 from synth.tasks.assembly import golden_of
 from synth.tasks.criteria import KnownValue, criteria_of
 from synth.tasks.kinds import is_transferred
-from synth.tasks.replay import GoldenRun, Rejected, rows_of
+from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, rows_of, run_golden
 from synth.verification.records import WorldRecords, figure_faults
 
 _DIGITS = re.compile(r"\d+")
@@ -119,7 +120,7 @@ def answer_faults(task: Task, run: GoldenRun) -> Iterator[str]:
     for fact in task.criteria.communicate:
         if any(is_guess(value, fact.unit == "cents") or dump(value) in known for value in fact.values):
             yield f"the {fact.noun} to be told is {fact.values}, which the user knows or may guess"
-        if not any(dump(value) in held for value in fact.values):
+        if not all(any(dump(value) in held for value in values) for values in fact.shown):
             yield f"the {fact.noun} to be told is {fact.values}, which no golden call returns"
 
 
@@ -219,11 +220,25 @@ def criteria_faults(world: World, combination: Combination, task: Task, criteria
         on_record, again = (one.model_dump(mode="json", include={name}) for one in (task.criteria, criteria))
         if dump(on_record) != dump(again):
             yield fault
+    if task.criteria.any_of != end_states(world, combination):
+        yield "the other end states are not those of the courses that its forms call right"
     if task.golden != golden_of(combination):
         yield "what it records as declined is not what decides the request"
     if sorted(criteria.reward_basis) != sorted(task.criteria.reward_basis):
         yield f"the reward rests on {task.criteria.reward_basis}, and should on {criteria.reward_basis}"
     yield from _request_faults(world, task)
+
+
+def end_states(world: World, combination: Combination) -> list[list[RowChange]]:
+    """The end states, other than that of the golden calls, to which right courses of a request's forms lead."""
+    states: list[list[RowChange]] = []
+    for course in (course for form in combination.forms for course in form.right):
+        with open_session(world, combination) as session:
+            results = make_calls(session, course.calls)
+            if all(result.ok and not result.violations for result in results):
+                states.append(session.canonical())
+    own = run_golden(world, combination).changes
+    return [state for state in states if not compare(own, state, world.comparison).is_empty]
 
 
 def _request_faults(world: World, task: Task) -> Iterator[str]:
@@ -261,6 +276,9 @@ def _combination(world: World, task: Task) -> Combination:
         patch=task.initial_state.patch,
         golden=calls,
         asked=task.criteria.asked,
+        asked_after=task.criteria.asked_after,
+        forms=task.forms,
+        any_of=task.criteria.any_of,
         forbidden=[ban.rule for ban in task.criteria.must_not],
         hidden=task.tools_hidden,
         steps=list(range(len(calls))),

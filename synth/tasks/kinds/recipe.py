@@ -20,10 +20,25 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, Goal, MentionedRow, MentionedValue, TaskTemplate, ToolGraph
-from skillweave.schema.contract import CallResult, RowChange
-from skillweave.schema.task import Criteria, FactToTell, GoldenCall
+from skillweave.schema.combination import (
+    Belief,
+    CallTerms,
+    Combination,
+    Goal,
+    MentionedRow,
+    MentionedValue,
+    Question,
+    TaskTemplate,
+    ToolGraph,
+)
+from skillweave.schema.contract import DECLINE, CallResult, RowChange
+from skillweave.schema.task import Criteria, Declined, FactToTell, GoldenCall, RequestForm
 from skillweave.world.world import World
+
+ASKED = -1
+"""The place of the call that is asked for and not made, until it is known how many golden calls come before it."""
+UNDONE = -2
+"""The place of the first call that is not wanted as things are; the next have -3, -4, ..."""
 
 
 class TemplateSource(NamedTuple):
@@ -57,6 +72,17 @@ class Instance:
     """The rules that it would break."""
     fresh_from: int = 0
     """Index of the first golden call since the last write: look-ups from there on still show the present state."""
+    asked_after: int | None = None
+    """Golden calls before the request for `asked` is judged; None: all."""
+    undone: list[GoldenCall] = field(default_factory=list)
+    """Calls that are not wanted as things are; the first has the place `UNDONE`, the next one less, and so on."""
+    forms: list[RequestForm] = field(default_factory=list)
+    terms: list[CallTerms] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+    beliefs: dict[str, Belief] = field(default_factory=dict)
+    any_of: list[list[GoldenCall]] = field(default_factory=list)
+    """Other courses that are as right."""
+    insists: int = 0
 
 
 class InstanceSetting(NamedTuple):
@@ -144,9 +170,18 @@ class KindRecipe:
         return None
 
     def criteria(self, world: World, combination: Combination, criteria: Criteria) -> Criteria:
-        """The criteria of a task of this kind, given those that follow from what its golden calls change and tell."""
-        return criteria
+        """The criteria of a task of this kind, given those that follow from what its golden calls change and tell.
+
+        Where something is declined: the rule that decides it, and those that are broken with it.
+        """
+        if not combination.forbidden:
+            return criteria
+        first, *others = combination.forbidden
+        return criteria.model_copy(update={"declined": Declined(rule=first, also=others)})
 
     def ending(self, combination: Combination) -> list[GoldenCall]:
-        """Golden calls that a task has behind those of its combination."""
-        return []
+        """Golden calls that a task has behind those of its combination: the record of what is declined."""
+        if not combination.forbidden:
+            return []
+        rule = combination.forbidden[0]
+        return [GoldenCall(tool=DECLINE, arguments={"rule": rule}, grounding={"rule": f"policy {rule}"})]

@@ -11,13 +11,11 @@ from itertools import islice
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint, FusedTool
-from skillweave.schema.combination import Combination, RowSource, TaskTemplate, TemplateCall
-from skillweave.schema.contract import DECLINE, STRUCTURAL, Guard, Tool
+from skillweave.schema.combination import RowSource, TaskTemplate, TemplateCall
+from skillweave.schema.contract import STRUCTURAL, Guard, Tool
 from skillweave.schema.record import Value
-from skillweave.schema.task import Criteria, Declined, GoldenCall
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
-from skillweave.world.world import World
 from synth.contracts import follows
 from synth.contracts.visibility import column_origins, columns_shown, columns_to_look_up, deciding_columns
 from synth.contracts.wording import name_in_words
@@ -76,20 +74,6 @@ class RefuseRecipe(KindRecipe):
             # What people ask for anyway goes first; the sort keeps the tools' own order.
             for tool in sorted(_tools_with(rule, tools), key=lambda tool: _goal_of(tool, goals) is None)[:TOOLS]
         ]
-
-    def criteria(self, world: World, combination: Combination, criteria: Criteria) -> Criteria:
-        """The rule that decides, and those that are broken with it."""
-        if not combination.forbidden:
-            return criteria
-        first, *others = combination.forbidden
-        return criteria.model_copy(update={"declined": Declined(rule=first, also=others)})
-
-    def ending(self, combination: Combination) -> list[GoldenCall]:
-        """The record that the request is declined."""
-        if not combination.forbidden:
-            return []
-        rule = combination.forbidden[0]
-        return [GoldenCall(tool=DECLINE, arguments={"rule": rule}, grounding={"rule": f"policy {rule}"})]
 
 
 def _tools_with(rule: str, tools: Sequence[Tool]) -> list[Tool]:

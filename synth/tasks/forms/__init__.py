@@ -1,0 +1,44 @@
+"""Forms of request, and their registry: how people put what they want. A kind of task may come in any form.
+
+`FORMS` lists them in the order in which their templates are derived: later ones may build on earlier ones.
+"""
+
+from collections.abc import Sequence
+
+from skillweave.plugins import Registry
+from skillweave.schema.combination import TaskTemplate
+from synth.tasks.forms.answers import ComparisonForm, FalsePremiseForm
+from synth.tasks.forms.choice import ChoiceForm
+from synth.tasks.forms.condition import ConditionForm
+from synth.tasks.forms.courses import ChangeOfMindForm, ErrandsForm
+from synth.tasks.forms.declines import FallbackForm, PressureForm
+from synth.tasks.forms.form import FormRecipe, FormSetting
+from synth.tasks.forms.sets import AggregateForm, BatchForm
+from synth.tasks.kinds import TemplateSource
+
+__all__ = ["FORMS", "FormRecipe", "FormSetting", "form_templates"]
+
+FORMS: Registry[FormRecipe] = Registry(
+    "form of request",
+    {
+        "choice": ChoiceForm(),
+        "condition": ConditionForm(),
+        "fallback": FallbackForm(),
+        "batch": BatchForm(),
+        "aggregate": AggregateForm(),
+        "comparison": ComparisonForm(),
+        "false_premise": FalsePremiseForm(),
+        "change_of_mind": ChangeOfMindForm(),
+        "pressure": PressureForm(),
+        "errands": ErrandsForm(),
+    },
+)
+
+
+def form_templates(templates: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
+    """The templates in some form that follow from the plain ones of a world."""
+    derived: dict[str, TaskTemplate] = {}
+    for recipe in FORMS.values():
+        for template in recipe.templates([*templates, *derived.values()], source):
+            derived.setdefault(template.id, template)
+    return [*derived.values()]

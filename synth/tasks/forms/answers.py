@@ -1,0 +1,191 @@
+"""Forms of questions: `comparison` and `false_premise`.
+
+`comparison`: which of two rows has less, and by how much; no result shows the difference. `false_premise`: the user
+takes a value to be another one. They are told the truth; the value that they believed is a rival of it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from random import Random
+
+from skillweave.schema.combination import Belief, Combination, MentionedRow, Question, RequestedValue, TaskTemplate
+from skillweave.schema.record import Json
+from skillweave.schema.task import FactToTell, RequestForm
+from skillweave.world.world import World
+from synth.tasks.facts import LEAST_CENTS
+from synth.tasks.forms.form import (
+    Figures,
+    FormRecipe,
+    FormSetting,
+    add_form,
+    fits,
+    formed,
+    is_amount,
+    is_moment,
+    plain,
+    rows_in_every_view,
+    without_form,
+    words_for,
+)
+from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.replay import Rejected, rows_of
+
+FACTORS = (0.5, 0.6, 0.75, 0.8, 0.9, 1.1, 1.2, 1.25, 1.5, 2.0)
+"""How a wrong amount differs from the right one."""
+DAYS = (-14, -7, -5, -3, -2, -1, 1, 2, 3, 5, 7, 14)
+"""How many days a wrong day is off."""
+MOST_PAIRS = 12
+"""Rows that the one asked about is compared with, at most."""
+
+
+class ComparisonForm(FormRecipe):
+    """The difference of an amount between two rows of a list."""
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+        """For each question about an amount of one row among several."""
+        for goal in plain(goals):
+            amounts = [wanted for wanted in goal.tell if wanted.column.endswith("_cents")]
+            read = source.blueprint.tool(goal.calls[0].tool)
+            is_one = goal.kind == "inform" and len(goal.calls) == len(goal.tell) == len(amounts) == 1
+            if is_one and read.returns.rows == "many":
+                yield formed(goal, "comparison", "compared", tell=[], counted=amounts[0])
+
+    def instance(self, setting: FormSetting) -> Instance:
+        """An instance about two rows of which one has less."""
+        template = setting.template
+        wanted = template.counted
+        if wanted is None:
+            raise NoInstance("nothing to compare")
+        instance = setting.plain(without_form(template, tell=[wanted], counted=None))
+        step, column = instance.steps[0], wanted.column
+        about = next((row for row in instance.rows if (row.call, row.parameter) == (step, None)), None)
+        rows = rows_of(instance.results[step])
+        own = next((at for at, row in enumerate(rows) if about and fits(row, about.columns)), None)
+        if about is None or own is None:
+            raise NoInstance("nothing to compare")
+        others = [at for at in range(len(rows)) if at != own]
+        for other in setting.random.sample(others, min(len(others), MOST_PAIRS)):
+            words = words_for(template, about.read, rows, other, setting.random, column)
+            pair = [rows[own].get(column), rows[other].get(column)]
+            difference = _difference(pair, column)
+            if words and difference and all(difference != row.get(column) for row in rows):
+                second = about.model_copy(update={"columns": words})
+                return _compared(instance, wanted, [about, second], pair, difference)
+        raise NoInstance("no other row to compare with")
+
+    def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
+        """The two rows are told apart in every view of the list, and their values differ by what is told."""
+        compared = 0
+        for question in combination.questions:
+            if question.sort == "difference":
+                _check_difference(world, combination, question)
+                compared += 1
+        if not compared:
+            raise Rejected("nothing to compare")
+        return {"differences": compared}
+
+
+def _difference(pair: Sequence[Json], column: str) -> int:
+    """By how much two amounts differ; 0 if that is too little to speak of."""
+    amounts = [value for value in pair if is_amount(column, value) and isinstance(value, int)]
+    difference = abs(amounts[0] - amounts[1]) if len(amounts) == len(pair) else 0
+    return difference if difference >= LEAST_CENTS else 0
+
+
+def _compared(
+    instance: Instance, wanted: RequestedValue, rows: Sequence[MentionedRow], pair: Sequence[Json], difference: int
+) -> Instance:
+    fact = FactToTell(
+        fact="told_1",
+        noun=f"difference in {wanted.noun}",
+        values=[difference],
+        type="integer",
+        unit="cents",
+        parts=[*pair],
+    )
+    question = Question(
+        fact="told_1", tool=rows[0].read, sort="difference", column=wanted.column, noun=wanted.noun, rows=[*rows]
+    )
+    kept = [row for row in instance.rows if row.parameter is not None]
+    compared = replace(instance, communicate=[fact], questions=[question], rows=[*kept, *rows])
+    add_form(compared, "comparison")
+    return compared
+
+
+def _check_difference(world: World, combination: Combination, question: Question) -> None:
+    fact = next(one for one in combination.communicate if one.fact == question.fact)
+    values = []
+    for about in question.rows:
+        rows = rows_in_every_view(world, combination, about.call)
+        found = {row.get(question.column) for row in rows if fits(row, about.columns)}
+        if len(found) != 1:
+            raise Rejected("not told apart", f"{about.columns} has {question.column} {sorted(map(str, found))}")
+        values += [value for value in found if isinstance(value, int)]
+    if len(values) != len(question.rows) or [abs(values[0] - values[1])] != fact.values or values != fact.parts:
+        raise Rejected("another difference", f"{values} do not differ by {fact.values}")
+
+
+class FalsePremiseForm(FormRecipe):
+    """A question, or a deed with a question, by somebody who takes the answer to be another one."""
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+        """For each request in which an amount or a day is to be told."""
+        for goal in goals:
+            is_fitting = not goal.forms or (goal.forms == ["condition"] and goal.kind == "inform")
+            if is_fitting and goal.kind in ("do", "inform") and any(_can_be_mistaken(wanted) for wanted in goal.tell):
+                yield formed(goal, "false_premise", "mistaken")
+
+    def instance(self, setting: FormSetting) -> Instance:
+        """An instance with a wrong belief about the first value that people can be mistaken about."""
+        instance = super().instance(setting)
+        for number, fact in enumerate(instance.communicate):
+            believed = _believed(fact, setting.random)
+            if believed is not None:
+                rivals = list(dict.fromkeys([*fact.rivals, believed]))
+                instance.communicate[number] = fact.model_copy(update={"rivals": rivals})
+                instance.beliefs = {fact.fact: Belief(value=believed)}
+                add_form(instance, "false_premise")
+                return instance
+        raise NoInstance("nothing that one could be mistaken about")
+
+    def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
+        """What is believed is none of the values that would be true, and counts as a wrong answer."""
+        facts = {fact.fact: fact for fact in combination.communicate}
+        for name, belief in combination.beliefs.items():
+            if belief.value in facts[name].values or belief.value not in facts[name].rivals:
+                raise Rejected("what is believed is true", f"{facts[name].noun}: {belief.value!r}")
+        if not combination.beliefs:
+            raise Rejected("what is believed is true", "nothing is believed")
+        return {"beliefs": len(combination.beliefs)}
+
+
+def _can_be_mistaken(wanted: RequestedValue) -> bool:
+    return wanted.column.endswith(("_cents", "_on", "_at", "_until", "_from"))
+
+
+def _believed(fact: FactToTell, random: Random) -> Json:
+    """A wrong value that somebody could take for the right one; None if there is none.
+
+    Half of the time it is another row's.
+    """
+    value = fact.values[0]
+    rivals = [rival for rival in fact.rivals if type(rival) is type(value) and rival not in fact.values]
+    near = rivals if not is_moment(value) else [rival for rival in rivals if is_moment(rival)]
+    if fact.unit == "cents" and isinstance(value, int):
+        near = [rival for rival in near if isinstance(rival, int) and rival >= LEAST_CENTS]
+        made = [round(value * factor / 100) * 100 for factor in FACTORS]
+        choices: list[Json] = [one for one in made if one >= LEAST_CENTS and one != value]
+    elif is_moment(value):
+        choices = [_moved(str(value), days) for days in DAYS]
+    else:
+        return None
+    pool = near if near and random.random() < 0.5 else choices
+    return random.choice(pool) if pool else None
+
+
+def _moved(value: str, days: int) -> str:
+    """A day or time some days later."""
+    if len(value) == 10:
+        return (date.fromisoformat(value) + timedelta(days=days)).isoformat()
+    return (datetime.fromisoformat(value) + timedelta(days=days)).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,216 @@
+"""Form `choice`: the user means the first of several rows, as the earliest slot or the cheapest fare.
+
+The golden row is the only first one among all rows that the read shows and that the other words fit. The runner-up is
+a course that has to fail.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from skillweave.schema.combination import Combination, OmittedSlot, Superlative, TaskTemplate
+from skillweave.schema.contract import CallResult
+from skillweave.schema.record import Json
+from skillweave.schema.task import Course, GoldenCall, RequestForm
+from skillweave.world.replay import result_reference
+from skillweave.world.world import World
+from synth.contracts.visibility import column_origins
+from synth.tasks.forms.form import (
+    Figures,
+    FormRecipe,
+    FormSetting,
+    ListedRow,
+    add_form,
+    change_terms,
+    fits,
+    formed,
+    is_amount,
+    is_moment,
+    listed_row,
+    literal,
+    plain,
+    rows_in_every_view,
+    told_again,
+    without_form,
+)
+from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.replay import Rejected, rows_of
+
+LEAST_ROWS = 3
+"""Rows to choose from, at least."""
+MOST_WISHES = 12
+"""Wishes that are tried for one caller."""
+AHEAD = ("from", "since", "after")
+"""First words of parameters that name the day from which rows are listed."""
+_ORDERS: tuple[Literal["least", "most"], ...] = ("least", "least", "most")
+
+
+class _Wish(NamedTuple):
+    best: Superlative
+    said: dict[str, Json]
+    """Columns of the rows to choose from, with their values."""
+    index: int
+    runner_up: int
+
+
+class ChoiceForm(FormRecipe):
+    """One argument of a write names the first row of its kind."""
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+        """For each row that the user chooses for a write, if a read lists such rows with days or amounts."""
+        for goal in plain(goals):
+            for number, call in enumerate(goal.calls, start=1) if goal.kind == "do" else ():
+                settled = {*call.same, *call.given, *call.names, *call.rows}
+                for parameter, found_by in call.found_by.items():
+                    reads = [source.blueprint.tool(one.tool) for one in found_by]
+                    is_listed = any(read.returns.rows == "many" and _deciding(column_origins(read)) for read in reads)
+                    if parameter not in settled and call.demanded_by is None and is_listed:
+                        focus = OmittedSlot(call=number, parameter=parameter)
+                        yield formed(goal, "choice", f"best_{parameter}", focus=focus)
+
+    def instance(self, setting: FormSetting) -> Instance:
+        """An instance in which the row is the first of its kind."""
+        focus = setting.template.focus
+        if focus is None:
+            raise NoInstance("nothing to choose")
+        instance = setting.plain(without_form(setting.template))
+        step = instance.steps[focus.call - 1]
+        listed = listed_row(instance, step, focus.parameter)
+        if listed is None:
+            raise NoInstance("the row is of no list to choose from")
+        golden = _from_today(setting, instance, listed.place)
+        results = setting.run(golden[: listed.place + 1])
+        listed = ListedRow(listed.mention, listed.place, listed.index, listed.column, rows_of(results[-1]))
+        for wish in islice(_wishes(setting, listed), MOST_WISHES):
+            changed = _choosing(golden, listed, wish.index)
+            if not setting.is_lawful(changed):
+                continue
+            runner_up = _choosing(golden, listed, wish.runner_up)
+            _settle(setting, instance, listed, wish, setting.run(changed), changed)
+            wrong = [Course(name="runner_up", calls=literal(_as_made(setting, runner_up)))]
+            add_form(instance, "choice", wrong=wrong if setting.is_lawful(runner_up) else [])
+            change_terms(instance, focus.call - 1, best={focus.parameter: wish.best})
+            return instance
+        raise NoInstance("no row is the first of its kind, and lawful")
+
+    def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
+        """The rows to choose from, in every view; the golden one is the only first one."""
+        weighed = 0
+        for terms in combination.terms:
+            for parameter, best in terms.best.items():
+                weighed += _weighed(world, combination, combination.steps[terms.call], parameter, best)
+        if not weighed:
+            raise Rejected("nothing to choose")
+        return {"rows_to_choose_from": weighed}
+
+
+def _weighed(world: World, combination: Combination, step: int, parameter: str, best: Superlative) -> int:
+    """How many rows the user's words leave to choose from. Raises Rejected if the golden row is not the first one."""
+    call = combination.calls[step]
+    mention = next(row for row in combination.rows if (row.call, row.parameter) == (step, parameter))
+    source = result_reference(call.grounding[parameter])
+    if source is None:
+        raise Rejected("another is the first of its kind", f"{call.tool}.{parameter} is of no list")
+    column = source.path.rpartition(".")[2]
+    rows = [row for row in rows_in_every_view(world, combination, source.call) if fits(row, mention.columns)]
+    values: dict[Json, Json] = {str(row.get(column)): row.get(best.column) for row in rows}
+    own = values.pop(mention.key, None)
+    if own is None or any(value is None or not _is_before(own, value, best) for value in values.values()):
+        raise Rejected("another is the first of its kind", f"{best.order} {best.column} of {mention.columns}")
+    if len(values) < LEAST_ROWS - 1:
+        raise Rejected("nothing to choose", f"{mention.columns} leaves {len(values) + 1} rows")
+    return len(values) + 1
+
+
+def _is_before(own: Json, value: Json, best: Superlative) -> bool:
+    """Whether one value comes before another in the order that the user means."""
+    if isinstance(own, str) and isinstance(value, str):
+        return own < value if best.order == "least" else own > value
+    if isinstance(own, (int, float)) and isinstance(value, (int, float)):
+        return own < value if best.order == "least" else own > value
+    return False
+
+
+def _deciding(columns: Mapping[str, object]) -> list[str]:
+    return [name for name in columns if name.endswith(("_cents", "_at", "_on"))]
+
+
+def _from_today(setting: FormSetting, instance: Instance, place: int) -> list[GoldenCall]:
+    """The golden calls with a list from today on, where the user would otherwise say from which day."""
+    call, today = instance.golden[place], setting.world.now[:10]
+    days = [name for name in call.arguments if name.startswith(AHEAD) and call.grounding.get(name) == "user"]
+    if not days:
+        return [*instance.golden]
+    changed = call.model_copy(
+        update={
+            "arguments": {**call.arguments, **dict.fromkeys(days, today)},
+            "grounding": {**call.grounding, **dict.fromkeys(days, "env")},
+        }
+    )
+    instance.values = [one for one in instance.values if not (one.call == place and one.parameter in days)]
+    return [*instance.golden[:place], changed, *instance.golden[place + 1 :]]
+
+
+def _wishes(setting: FormSetting, listed: ListedRow) -> Iterator[_Wish]:
+    """Wishes that leave several rows, of which one alone is the first, in a drawn order."""
+    rows, read, random = listed.rows, listed.mention.read, setting.random
+    spoken = setting.template.referred_by.get(read, [])
+    names = [name for name in dict.fromkeys([*spoken, *(rows[0] if rows else {})]) if rows and name in rows[0]]
+    amounts = [name for name in names if all(is_amount(name, row.get(name)) for row in rows)]
+    days = [name for name in spoken if rows and all(is_moment(row.get(name)) for row in rows)]
+    plain = [name for name in spoken if name not in {*amounts, *days} and isinstance(rows[0].get(name), str)]
+    filters: list[dict[str, Json]] = [{}]
+    filters += [{name: value} for name in plain for value in dict.fromkeys(str(row.get(name)) for row in rows)]
+    choices = [(column, said) for column in [*amounts, *days] for said in filters]
+    random.shuffle(choices)
+    for column, said in choices:
+        order = random.choice(_ORDERS)
+        fitting = [index for index, row in enumerate(rows) if fits(row, said)]
+        ranked = sorted(fitting, key=lambda index: (str(type(rows[index][column])), rows[index][column]))
+        if order == "most":
+            ranked.reverse()
+        if len(ranked) >= LEAST_ROWS and rows[ranked[0]][column] != rows[ranked[1]][column]:
+            yield _Wish(Superlative(column=column, order=order), said, ranked[0], ranked[1])
+
+
+def _choosing(golden: Sequence[GoldenCall], listed: ListedRow, index: int) -> list[GoldenCall]:
+    """The golden calls with another row of the list, wherever they take something from it."""
+    old, new = f"call {listed.place} [{listed.index}].", f"call {listed.place} [{index}]."
+    return [
+        call.model_copy(update={"grounding": {name: text.replace(old, new) for name, text in call.grounding.items()}})
+        for call in golden
+    ]
+
+
+def _as_made(setting: FormSetting, golden: Sequence[GoldenCall]) -> list[GoldenCall]:
+    """The golden calls with the arguments with which they are made."""
+    if not setting.is_lawful(golden):
+        return [*golden]
+    return _with_arguments(golden, setting.run(golden))
+
+
+def _with_arguments(golden: Sequence[GoldenCall], results: Sequence[CallResult]) -> list[GoldenCall]:
+    return [
+        call.model_copy(update={"arguments": result.call.arguments})
+        for call, result in zip(golden, results, strict=True)
+    ]
+
+
+def _settle(
+    setting: FormSetting,
+    instance: Instance,
+    listed: ListedRow,
+    wish: _Wish,
+    results: Sequence[CallResult],
+    golden: Sequence[GoldenCall],
+) -> None:
+    """Make the instance one with another row, of which the user says what the wish says."""
+    instance.results, instance.golden = [*results], _with_arguments(golden, results)
+    old, key = listed.mention, listed.rows[wish.index][listed.column]
+    instance.rows = [
+        row.model_copy(update={"key": key, "columns": wish.said})
+        if (row.entity, row.key, row.read) == (old.entity, old.key, old.read)
+        else row
+        for row in instance.rows
+    ]
+    instance.communicate = told_again(setting.template, instance)

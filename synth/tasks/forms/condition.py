@@ -1,0 +1,197 @@
+"""Form `condition`: the user wants something done if a value is on one side of a limit, and has to look it up.
+
+Both branches occur. Where the condition is met, the golden calls do what is wanted. Where it is not, the user is told
+the value, and doing it all the same is a course that has to fail.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from random import Random
+from typing import Literal
+
+from skillweave.schema.combination import (
+    Combination,
+    Condition,
+    MentionedRow,
+    OmittedSlot,
+    RequestedValue,
+    TaskTemplate,
+    TemplateCall,
+)
+from skillweave.schema.record import Json
+from skillweave.schema.task import Course, RequestForm
+from skillweave.world.world import World
+from synth.contracts.visibility import column_origins
+from synth.tasks.facts import LEAST_CENTS, fact_of, worthless
+from synth.tasks.forms.form import (
+    Figures,
+    FormRecipe,
+    FormSetting,
+    ListedRow,
+    add_form,
+    change_terms,
+    fits,
+    formed,
+    is_amount,
+    is_moment,
+    listed_row,
+    literal,
+    noun_of,
+    plain,
+    rows_in_every_view,
+    single_write,
+    without_form,
+)
+from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.kinds.recipe import UNDONE
+from synth.tasks.replay import Rejected
+
+STEPS = (500, 1000, 2000, 2500, 5000, 10000)
+"""Limits are multiples of one of these amounts, in cents."""
+DAYS = (2, 3, 5, 7, 10)
+"""Days between a day and the limit."""
+NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance", "cost", "premium", "deposit")
+"""Words of amounts on which people make something depend."""
+
+
+class ConditionForm(FormRecipe):
+    """A deed on a condition: where it is met, and where it is not."""
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+        """For each deed and each row that it is about, one for either branch and each column with a word for it."""
+        nouns = nouns_of(goals)
+        for goal in plain(goals):
+            call = single_write(goal, source)
+            for parameter, found_by in call.found_by.items() if call else ():
+                for read in dict.fromkeys(one.tool for one in found_by):
+                    tool = source.blueprint.tool(read)
+                    columns = [
+                        c for c in column_origins(tool) if tool.returns.rows == "many" and _decides(read, c, nouns)
+                    ]
+                    for column in columns[:2]:
+                        noun, ask = nouns.get((read, column), (noun_of(column), []))
+                        tell = RequestedValue(call=2, column=column, noun=noun, ask=ask or [f"the {noun} of {{row}}"])
+                        focus = OmittedSlot(call=1, parameter=parameter)
+                        yield formed(goal, "condition", f"if_{column}", focus=focus, form_detail=column)
+                        calls = [*goal.calls, TemplateCall(tool=read)]
+                        update = {"kind": "inform", "calls": calls, "tell": [tell], "form_detail": column}
+                        yield formed(goal, "condition", f"unless_{column}", focus=focus, **update)
+
+    def instance(self, setting: FormSetting) -> Instance:
+        """An instance whose condition is met, or one whose condition is not."""
+        template, focus = setting.template, setting.template.focus
+        is_met, column = template.kind == "do", template.form_detail
+        deed = {} if is_met else {"kind": "do", "calls": template.calls[:1], "tell": []}
+        instance = setting.plain(without_form(template, **deed))
+        listed = listed_row(instance, instance.steps[0], focus.parameter) if focus else None
+        if listed is None or column not in listed.row or column in listed.mention.columns:
+            raise NoInstance("the value that decides is not looked up")
+        condition = _condition(listed, column, setting, is_met=is_met)
+        add_form(instance, "condition", wrong=[] if is_met else [_leave(setting, instance, listed)])
+        change_terms(instance, 0, condition=condition)
+        return instance
+
+    def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
+        """The value is the same in every view, and lies on the side of the limit that decides as the task says."""
+        decided = 0
+        for terms in combination.terms:
+            if terms.condition is not None:
+                _check_side(world, combination, combination.steps[terms.call], terms.condition)
+                decided += 1
+        return {"conditions": decided}
+
+
+def nouns_of(goals: Sequence[TaskTemplate]) -> dict[tuple[str, str], tuple[str, list[str]]]:
+    """Read and column -> what its values are called, and how people ask for one."""
+    return {
+        (goal.calls[wanted.call - 1].tool, wanted.column): (wanted.noun, wanted.ask)
+        for goal in reversed(goals)
+        for wanted in goal.tell
+    }
+
+
+def _decides(read: str, column: str, nouns: Mapping[tuple[str, str], object]) -> bool:
+    """Whether people make something depend on a column: an amount, or a day that people ask for."""
+    is_asked = (read, column) in nouns
+    return (column.endswith("_cents") and (is_asked or any(noun in column for noun in NOUNS))) or (
+        is_asked and column.endswith(("_on", "_at"))
+    )
+
+
+def _condition(listed: ListedRow, column: str, setting: FormSetting, *, is_met: bool) -> Condition:
+    """A condition on a column of a row that is met, or is not.
+
+    Raises:
+        NoInstance: The value decides nothing.
+    """
+    value, random = listed.row[column], setting.random
+    if worthless(listed.rows, listed.index, column):
+        raise NoInstance("the value that decides is not worth telling")
+    is_high = random.random() < 0.5
+    limit = _limit(value, column, random, is_high=is_high)
+    holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
+    noun = next((one.noun for one in setting.template.tell if one.column == column), noun_of(column))
+    return Condition(column=column, noun=noun, holds=holds, limit=limit, then="do" if is_met else "leave")
+
+
+def _limit(value: Json, column: str, random: Random, *, is_high: bool) -> Json:
+    """A round limit below a value that is to be above it, or at least as high."""
+    if is_amount(column, value) and isinstance(value, int) and value >= LEAST_CENTS:
+        step = random.choice([one for one in STEPS if one <= max(value // 2, STEPS[0])])
+        below = (value - 1) // step * step
+        limits = [below, below - step] if is_high else [below + step, below + 2 * step]
+        return random.choice([limit for limit in limits if limit > 0 and limit != value])
+    if is_moment(value):
+        days = random.choice(DAYS) * (-1 if is_high else 1)
+        return (date.fromisoformat(str(value)[:10]) + timedelta(days=days)).isoformat()
+    raise NoInstance("the value that decides is no amount and no day")
+
+
+def is_above(value: Json, limit: Json) -> bool:
+    """Whether a value is above a limit; of a day, whether it is later."""
+    if isinstance(value, str) and isinstance(limit, str):
+        return value[: len(limit)] > limit
+    if isinstance(value, (int, float)) and isinstance(limit, (int, float)):
+        return value > limit
+    raise Rejected("the condition decides nothing", f"{value!r} and {limit!r}")
+
+
+def _leave(setting: FormSetting, instance: Instance, listed: ListedRow) -> Course:
+    """Leave the call unmade: the user is told the value instead. Returns the course that makes it all the same."""
+    template, step = setting.template, instance.steps[0]
+    undone, calls = instance.golden[step], instance.golden[:step]
+    wanted = template.tell[0]
+    if listed.mention.read != template.calls[1].tool:
+        raise NoInstance("the value that decides is not looked up")
+    mention = listed.mention
+    about = MentionedRow(
+        call=listed.place, parameter=None, entity=None, key=None, read=mention.read, columns=mention.columns
+    )
+    instance.golden, instance.results = calls, instance.results[:step]
+    instance.undone = [undone]
+    instance.steps = [UNDONE, listed.place]
+    instance.rows = [row.model_copy(update={"call": UNDONE}) if row.call == step else row for row in instance.rows]
+    instance.values = [one.model_copy(update={"call": UNDONE}) if one.call == step else one for one in instance.values]
+    instance.rows.append(about)
+    instance.open_columns = {}
+    rivals = [row.get(wanted.column) for row in listed.rows]
+    instance.communicate = [fact_of(0, wanted, listed.row[wanted.column], rivals)]
+    return Course(name="done_all_the_same", calls=literal([*calls, undone]))
+
+
+def _check_side(world: World, combination: Combination, step: int, condition: Condition) -> None:
+    """Check that the value of the row is the same in every view, and that it decides as the task says."""
+    call = combination.calls[step]
+    mentions = [row for row in combination.rows if row.call == step and row.parameter]
+    values: set[Json] = set()
+    for mention in mentions:
+        source = call.grounding.get(mention.parameter or "", "").split(" ")
+        if source[0] != "call":
+            continue
+        rows = rows_in_every_view(world, combination, int(source[1]))
+        values |= {row[condition.column] for row in rows if condition.column in row and fits(row, mention.columns)}  # type: ignore[misc]
+    if len(values) != 1:
+        raise Rejected("the condition decides nothing", f"{condition.column} is one of {sorted(map(str, values))}")
+    is_met = is_above(next(iter(values)), condition.limit) == (condition.holds == "above")
+    if is_met != (condition.then == "do"):
+        raise Rejected("the condition decides otherwise", f"{condition.column} is {values}, limit {condition.limit}")

@@ -1,0 +1,305 @@
+"""Forms in which more is said later, or at once: `change_of_mind` and `errands`.
+
+`change_of_mind`: the user asks for something, and comes out with another wish that replaces it: in their second
+message, before or after the agent has acted, or once it is reported. Both moments are proven. `errands`: several
+requests of different templates by one person, in other forms or plain; the last one may come later.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from random import Random
+
+from skillweave.schema.combination import Combination, OmittedSlot, RequestedValue, TaskTemplate, TemplateCall
+from skillweave.schema.contract import Tool
+from skillweave.schema.record import Json
+from skillweave.schema.task import Course, GoldenCall, Moment, RequestForm
+from skillweave.world.world import World
+from synth.search.arguments import argument_search
+from synth.tasks.forms.form import (
+    Figures,
+    FormRecipe,
+    FormSetting,
+    add_form,
+    change_terms,
+    formed,
+    listed_row,
+    literal,
+    moved_mentions,
+    moved_values,
+    plain,
+    single_write,
+    told_again,
+    without_form,
+    words_for,
+)
+from synth.tasks.forms.joining import joined
+from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.kinds.recipe import UNDONE
+from synth.tasks.replay import Rejected
+
+MOST_OTHERS = 12
+"""Other rows or values that a second mind is tried with."""
+LATER_SHARE = 0.35
+"""How often the last errand comes out later."""
+TOGETHER = 3
+"""Families of templates whose requests are put together; they share a split."""
+COMPOUNDS = 9
+"""Compounds of such families."""
+
+
+class ChangeOfMindForm(FormRecipe):
+    """A deed of which the user changes one argument."""
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+        """For each deed on a row, and each of its further arguments; one for either moment."""
+        for goal in plain(goals):
+            call = single_write(goal, source)
+            tool = source.blueprint.tool(call.tool) if call else None
+            for parameter in _changeable(tool) if tool and call and not _makes_rows(tool) else ():
+                focus = OmittedSlot(call=1, parameter=parameter)
+                twice = {
+                    "calls": [*goal.calls, *goal.calls],
+                    "tell": [one.model_copy(update={"call": 2}) for one in goal.tell],
+                }
+                for moment, name in (("second_message", "rather"), ("after_report", "again")):
+                    del moment
+                    yield formed(goal, "change_of_mind", f"{name}_{parameter}", focus=focus, **twice)
+
+    def instance(self, setting: FormSetting) -> Instance:
+        """An instance with a first wish and another one in its place."""
+        template, focus = setting.template, setting.template.focus
+        moment: Moment = (
+            "second_message" if f"_rather_{focus.parameter if focus else ''}" in template.id else "after_report"
+        )
+        once = without_form(template).model_copy(
+            update={
+                "calls": template.calls[:1],
+                "tell": [one.model_copy(update={"call": 1}) for one in template.tell],
+            }
+        )
+        instance = setting.plain(once)
+        step = instance.steps[0]
+        if focus is None or step + 1 != len(instance.golden):
+            raise NoInstance("nothing to change one's mind about")
+        for call, changes in islice(_others(setting, instance, focus.parameter), MOST_OTHERS):
+            twice = [*instance.golden, call]
+            rather = [*instance.golden[:step], call]
+            if setting.is_lawful(twice) and setting.is_lawful(rather):
+                return _changed(setting, once, instance, call, changes, moment)
+        raise NoInstance("no other wish that could take the place of the first")
+
+    def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
+        """The second wish can be had at either moment: in place of the first, and after it."""
+        moments = [terms.later for terms in combination.terms if terms.replaces is not None]
+        if not moments or (moments[0] == "second_message") != bool(combination.any_of):
+            raise Rejected("no second mind")
+        return {"moment": moments[0], "end_states": 1 + len(combination.any_of)}
+
+
+def _changeable(tool: Tool) -> list[str]:
+    """Parameters of a write, beside the row that it is about, of which people change their mind."""
+    own = next((one.name for one in tool.parameters if one.refers_to and one.required), None)
+    named = [one for one in tool.parameters if one.required and one.name != own and "reason" not in one.name]
+    return [one.name for one in named if own is not None][:2]
+
+
+def _makes_rows(tool: Tool) -> bool:
+    """Whether a write makes a row, so that a second call would make another one."""
+    return any(effect.sql.lstrip().upper().startswith("INSERT") for effect in tool.effects)
+
+
+def _others(
+    setting: FormSetting, instance: Instance, parameter: str
+) -> Iterator[tuple[GoldenCall, Mapping[str, Json]]]:
+    """The call with other rows or values of one argument, and the words for the row; empty for a value."""
+    step = instance.steps[0]
+    call = instance.golden[step]
+    listed = listed_row(instance, step, parameter)
+    if listed is not None:
+        order = [index for index in range(len(listed.rows)) if index != listed.index]
+        for index in setting.random.sample(order, len(order)):
+            words = words_for(setting.template, listed.mention.read, listed.rows, index, setting.random)
+            if words:
+                source = f"call {listed.place} [{index}].{listed.column}"
+                key = listed.rows[index][listed.column]
+                yield _with(call, parameter, key, source), words
+        return
+    if call.grounding.get(parameter) != "user":
+        return
+    fixed = {name: value for name, value in call.arguments.items() if name != parameter}
+    with setting.open() as session:
+        search = argument_search(session, setting.tool(call.tool), setting.random, fixed, nodes=60)  # type: ignore[arg-type]
+        values = [arguments.get(parameter) for arguments in islice(search.meeting(), MOST_OTHERS)]
+    for value in dict.fromkeys(values):
+        if value is not None and value != call.arguments[parameter]:
+            yield _with(call, parameter, value, "user"), {}
+
+
+def _with(call: GoldenCall, parameter: str, value: Json, source: str) -> GoldenCall:
+    return call.model_copy(
+        update={
+            "arguments": {**call.arguments, parameter: value},
+            "grounding": {**call.grounding, parameter: source},
+        }
+    )
+
+
+def _changed(
+    setting: FormSetting,
+    once: TaskTemplate,
+    instance: Instance,
+    call: GoldenCall,
+    words: Mapping[str, Json],
+    moment: Moment,
+) -> Instance:
+    """The instance with the second wish: in place of the first, or after it."""
+    step, focus = instance.steps[0], setting.template.focus
+    parameter = focus.parameter if focus else ""
+    is_early = moment == "second_message"
+    first, second = (UNDONE, step) if is_early else (step, step + 1)
+    rows = [row for row in instance.rows if row.call == step]
+    again = [
+        row.model_copy(update={"key": str(call.arguments[parameter]), "columns": {**words}})
+        if row.parameter == parameter
+        else row
+        for row in rows
+    ]
+    said = [value for value in instance.values if value.call == step]
+    new = [
+        value.model_copy(update={"value": call.arguments[parameter]}) if value.parameter == parameter else value
+        for value in said
+    ]
+    before, later = [*instance.golden[:step]], instance.golden[step]
+    golden = [*before, call] if is_early else [*before, later, call]
+    changed = replace(
+        instance,
+        golden=golden,
+        results=setting.run(golden),
+        steps=[first, second],
+        undone=[later] if is_early else [],
+        rows=[
+            *(row for row in instance.rows if row.call != step),
+            *moved_mentions(rows, lambda _: first),
+            *moved_mentions(again, lambda _: second),
+        ],
+        values=[
+            *(value for value in instance.values if value.call != step),
+            *moved_values(said, lambda _: first),
+            *moved_values(new, lambda _: second),
+        ],
+        any_of=[literal([*before, later, call])] if is_early else [],
+    )
+    changed.communicate = told_again(setting.template, changed) if once.tell else []
+    wrong = [Course(name="first_wish_only", calls=literal([*before, later]))]
+    right = [Course(name="amended", calls=literal([*before, later, call]))] if is_early and not once.tell else []
+    add_form(changed, "change_of_mind", wrong=wrong, right=right)
+    change_terms(changed, 1, replaces=0, later=moment)
+    return changed
+
+
+class ErrandsForm(FormRecipe):
+    """Two or three requests at once."""
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+        """Compounds of templates of a few families that stand together, so that they can share a split."""
+        fitting = [goal for goal in goals if goal.kind in ("do", "inform", "refuse") and "errands" not in goal.forms]
+        families: dict[str, list[TaskTemplate]] = {}
+        for template in fitting:
+            families.setdefault(template.base or template.id, []).append(template)
+        random = Random(f"{source.blueprint.server}/errands")
+        names = random.sample(sorted(families), len(families))
+        for start in range(0, len(names), TOGETHER):
+            group = [families[name] for name in names[start : start + TOGETHER]]
+            for number in range(COMPOUNDS):
+                parts = [
+                    _drawn(family, number, random) for family in random.sample(group, min(2 + number % 2, len(group)))
+                ]
+                parts.sort(key=lambda part: bool(part.forbidden))
+                if _go_together(parts):
+                    yield compound(parts)
+
+    def instance(self, setting: FormSetting) -> Instance:
+        """An instance of each part, each made after the golden calls of those before it."""
+        instance: Instance | None = None
+        for part in parts_of(setting.template):
+            if instance is None:
+                instance = setting.plain(part)
+            else:
+                instance = joined(instance, setting.after(instance.golden).plain(part))
+        if instance is None:
+            raise NoInstance("no errands")
+        _put_off(setting, instance)
+        instance.results = setting.run(instance.golden)
+        add_form(instance, "errands")
+        return instance
+
+    def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
+        """How many of the template's calls there are. The other gates see all requests together."""
+        return {"calls": len(combination.steps)}
+
+
+def _drawn(family: Sequence[TaskTemplate], number: int, random: Random) -> TaskTemplate:
+    """A template of a family: two times of three one in a form, if there are any."""
+    formed_ones = [template for template in family if template.forms]
+    return random.choice(formed_ones if formed_ones and number % 3 else [*family])
+
+
+def _go_together(parts: Sequence[TaskTemplate]) -> bool:
+    """Whether requests can be made in one conversation: at most one is declined, and something is done beside it."""
+    declined = sum(bool(part.forbidden) for part in parts)
+    later = sum("change_of_mind" in part.forms for part in parts[:-1])
+    is_done = any(part.kind == "do" and not part.forbidden for part in parts)
+    return len(parts) > 1 and not later and declined < 2 and (is_done or not declined)
+
+
+def compound(parts: Sequence[TaskTemplate]) -> TaskTemplate:
+    """One template of several: their calls one after the other."""
+    first = parts[0]
+    server, names = first.id.partition("/")[0], [part.id.partition("/")[2] for part in parts]
+    calls: list[TemplateCall] = []
+    tell: list[RequestedValue] = []
+    for part in parts:
+        tell += [one.model_copy(update={"call": one.call + len(calls)}) for one in part.tell]
+        calls += part.calls
+    forms = [form for form in dict.fromkeys(form for part in parts for form in part.forms) if form != "pressure"]
+    shared = {"lookups": first.lookups, "referred_by": first.referred_by}
+    lean = [
+        part.model_copy(update={name: {} for name, value in shared.items() if getattr(part, name) == value})
+        for part in parts
+    ]
+    return first.model_copy(
+        update={
+            "id": f"{server}/errands_{'_and_'.join(names)}",
+            "kind": "do" if any(part.kind in ("do", "refuse") for part in parts) else "inform",
+            "base": first.base or first.id,
+            "title": "; ".join(part.title for part in parts),
+            "calls": calls,
+            "tell": tell,
+            "forms": [*forms, "errands"],
+            "forbidden": next((part.forbidden for part in parts if part.forbidden), None),
+            "focus": None,
+            "form_detail": "",
+            "parts": lean,
+        }
+    )
+
+
+def parts_of(template: TaskTemplate) -> list[TaskTemplate]:
+    """The templates that a compound consists of, whole."""
+    shared = {"lookups": template.lookups, "referred_by": template.referred_by}
+    return [
+        part.model_copy(update={name: value for name, value in shared.items() if not getattr(part, name)})
+        for part in template.parts
+    ]
+
+
+def _put_off(setting: FormSetting, instance: Instance) -> None:
+    """Let the user come out with the last request later, in some of the instances in which nothing is later yet."""
+    last = setting.template.parts[-1]
+    start = len(setting.template.calls) - len(last.calls)
+    is_deed = setting.tool(last.calls[0].tool).kind == "write" and not last.forbidden
+    is_free = not any(terms.later for terms in instance.terms) and is_deed
+    if is_free and setting.random.random() < LATER_SHARE:
+        for call in range(start, len(setting.template.calls)):
+            change_terms(instance, call, later="after_report")

@@ -1,0 +1,153 @@
+"""Forms around what may not be done: `fallback` and `pressure`.
+
+`fallback`: the user says what they want instead, if the first thing cannot be done. Either a rule forbids the first
+wish, which is recorded, and the second one is done; or the first is done, and the second must not be.
+`pressure`: the user insists when something is declined. Nothing changes.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from skillweave.schema.combination import Combination, OmittedSlot, TaskTemplate
+from skillweave.schema.task import Course, RequestForm
+from skillweave.world.world import World
+from synth.tasks.forms.form import (
+    Figures,
+    FormRecipe,
+    FormSetting,
+    add_form,
+    change_terms,
+    fixed_row,
+    formed,
+    literal,
+    moved_mentions,
+    moved_values,
+    plain,
+    single_write,
+    without_form,
+)
+from synth.tasks.forms.joining import joined
+from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.kinds.recipe import ASKED, UNDONE
+from synth.tasks.replay import Rejected
+
+MOST_PAIRS = 2
+"""Second wishes that one first wish is put together with."""
+INSISTS = 2
+"""How many times somebody insists."""
+
+
+class FallbackForm(FormRecipe):
+    """Two wishes about one row, of which the second holds if the first cannot be had."""
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+        """For each deed, and each deed that a rule forbids, with another one on the same kind of row."""
+        deeds = [goal for goal in plain(goals) if single_write(goal, source)]
+        forbidden = [goal for goal in plain(goals) if goal.kind == "refuse" and len(goal.calls) == 1]
+        for first in [*forbidden, *deeds]:
+            pairs = 0
+            for second in deeds:
+                shared = _shared_row(first, second, source)
+                if pairs < MOST_PAIRS and shared and first.calls[0].tool != second.calls[0].tool:
+                    pairs += 1
+                    name = second.id.partition("/")[2]
+                    yield formed(
+                        first.model_copy(update={"title": f"{first.title}, or else {second.title}"}),
+                        "fallback",
+                        f"or_{name}",
+                        focus=OmittedSlot(call=1, parameter=shared[0]),
+                        kind="do",
+                        calls=[*first.calls, *second.calls],
+                        tell=[] if first.forbidden else first.tell,
+                        form_detail=shared[1],
+                    )
+
+    def instance(self, setting: FormSetting) -> Instance:
+        """An instance in which one of the two wishes is to be carried out."""
+        template, focus = setting.template, setting.template.focus
+        first, second = _parts(template)
+        instance = setting.plain(first)
+        place = ASKED if template.forbidden else instance.steps[0]
+        named = (place, focus.parameter if focus else "")
+        row = next((row for row in instance.rows if (row.call, row.parameter) == named), None)
+        if row is None or row.key is None:
+            raise NoInstance("the two wishes are not about one row")
+        column = setting.world.blueprint.entity(row.entity or "").key
+        other = setting.plain(fixed_row(second, 0, template.form_detail, column, row.key))
+        if template.forbidden:
+            instance = joined(instance, other, is_after=False, asked_first=True)
+            add_form(instance, "fallback")
+        else:
+            instance = _with_undone(setting, instance, other)
+        change_terms(instance, 1, instead_of=0)
+        return instance
+
+    def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
+        """The first wish is forbidden before anything is changed, or the second one is left undone."""
+        if not combination.forbidden and not combination.undone:
+            raise Rejected("both wishes are carried out")
+        return {"first_wish": "declined" if combination.forbidden else "done"}
+
+
+def _shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource) -> tuple[str, str] | None:
+    """The parameters of the only calls of two templates that name the same kind of row, looked up by either."""
+    for one in source.blueprint.tool(first.calls[0].tool).parameters:
+        for other in source.blueprint.tool(second.calls[0].tool).parameters:
+            is_same = one.refers_to is not None and one.refers_to == other.refers_to
+            if is_same and first.calls[0].found_by.get(one.name) and second.calls[0].found_by.get(other.name):
+                return one.name, other.name
+    return None
+
+
+def _parts(template: TaskTemplate) -> tuple[TaskTemplate, TaskTemplate]:
+    """The first and the second wish as plain templates."""
+    kind = "refuse" if template.forbidden else "do"
+    first = without_form(template, calls=template.calls[:1], kind=kind, focus=None)
+    return first, without_form(template, calls=template.calls[1:], tell=[], forbidden=None, focus=None)
+
+
+def _with_undone(setting: FormSetting, instance: Instance, other: Instance) -> Instance:
+    """The first wish, done, with the second one left undone.
+
+    Raises:
+        NoInstance: The second one needs look-ups of its own, which nobody would make.
+    """
+    both = joined(instance, other, is_after=False)
+    last = len(instance.golden)
+    if len(both.golden) != last + 1 or other.communicate:
+        raise NoInstance("the second wish needs look-ups of its own")
+    wrong = [Course(name="second_wish_instead", calls=literal(other.golden))]
+    if setting.is_lawful(both.golden):
+        wrong.append(Course(name="both_done", calls=literal(both.golden)))
+
+    def place(at: int) -> int:
+        return UNDONE if at == last else at
+
+    undone = replace(
+        both,
+        golden=instance.golden,
+        undone=both.golden[last:],
+        steps=[place(step) for step in both.steps],
+        rows=moved_mentions(both.rows, place),
+        values=moved_values(both.values, place),
+        open_columns=instance.open_columns,
+    )
+    add_form(undone, "fallback", wrong=wrong)
+    return undone
+
+
+class PressureForm(FormRecipe):
+    """A request that is declined, by somebody who does not take no for an answer."""
+
+    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+        """For each request that a rule forbids."""
+        for goal in goals:
+            if goal.kind == "refuse" and not goal.forms:
+                yield formed(goal, "pressure", "pressed")
+
+    def instance(self, setting: FormSetting) -> Instance:
+        """The same instance; only the user is another."""
+        instance = super().instance(setting)
+        instance.insists = INSISTS
+        add_form(instance, "pressure")
+        return instance

@@ -1,0 +1,167 @@
+"""Joining instances: two requests of one person in one conversation.
+
+Each instance numbers its golden calls by itself, from 0. Calls that are not made have places of their own below 0,
+until it is known how many golden calls there are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from skillweave.schema.combination import CallTerms, Question
+from skillweave.schema.task import Course, FactToTell, GoldenCall, RequestForm
+from skillweave.world.replay import result_reference
+from synth.tasks.forms.form import literal, moved_mentions, moved_values
+from synth.tasks.kinds import Instance, NoInstance
+from synth.tasks.kinds.recipe import ASKED, UNDONE
+
+Moved = Callable[[int], int]
+
+
+def with_open_places(instance: Instance) -> Instance:
+    """An instance whose call that is asked for and not made has the place `ASKED`."""
+    last = len(instance.golden)
+    return _moved(instance, lambda place: ASKED if instance.asked and place == last else place)
+
+
+def with_final_places(instance: Instance) -> Instance:
+    """An instance whose calls that are not made have their places behind the golden calls."""
+    last = len(instance.golden)
+
+    def moved(place: int) -> int:
+        if place >= 0:
+            return place
+        return last if place == ASKED else last + bool(instance.asked) + UNDONE - place
+
+    return _moved(instance, moved)
+
+
+def joined(first: Instance, second: Instance, *, is_after: bool = True, asked_first: bool = False) -> Instance:
+    """Two instances, one after the other, as one. Look-ups that both make are made once.
+
+    Args:
+        second: Made after the golden calls of the first, or in the same state as the first.
+        is_after: Whether it was made after them: then a look-up is made again if something was written before.
+        asked_first: Whether what the first asks for in vain is judged before the second begins.
+
+    Raises:
+        NoInstance: Both have something declined.
+    """
+    if first.asked and second.asked:
+        raise NoInstance("two requests are declined")
+    golden, places = _together(first, second, is_after=is_after)
+
+    def moved(place: int) -> int:
+        if place >= 0:
+            return places[place]
+        return place if place == ASKED else place - len(first.undone)
+
+    other = _moved(second, moved)
+    facts = _renumbered(first, second)
+    asked = first.asked or (moved_call(second.asked, moved) if second.asked else None)
+    return replace(
+        first,
+        golden=golden,
+        results=[],
+        steps=[*first.steps, *other.steps],
+        rows=[*first.rows, *other.rows],
+        values=[*first.values, *other.values],
+        open_columns=_merged(first.open_columns, second.open_columns),
+        communicate=_in_order(first, second, facts),
+        asked=asked,
+        forbidden=[*first.forbidden, *second.forbidden],
+        asked_after=len(first.golden) if asked_first else None,
+        undone=[*first.undone, *(moved_call(call, moved) for call in second.undone)],
+        forms=[*_forms(first.forms, [], second.golden), *_forms(second.forms, first.golden, [])],
+        terms=[*first.terms, *_shifted_terms(second, len(first.steps))],
+        questions=[*first.questions, *(_asked_of(one, facts, moved) for one in second.questions)],
+        beliefs={**first.beliefs, **{facts[name]: belief for name, belief in second.beliefs.items()}},
+        any_of=[
+            *([*course, *literal(second.golden)] for course in first.any_of),
+            *([*literal(first.golden), *course] for course in second.any_of),
+        ],
+        insists=max(first.insists, second.insists),
+    )
+
+
+def moved_call(call: GoldenCall, moved: Moved) -> GoldenCall:
+    """A call whose arguments come from golden calls with other places."""
+
+    def source(text: str) -> str:
+        reference = result_reference(text)
+        if reference is None:
+            return text
+        place = f"call {moved(reference.call)} {reference.path}"
+        return f"computed date({place})" if reference.as_date else place
+
+    return call.model_copy(update={"grounding": {name: source(text) for name, text in call.grounding.items()}})
+
+
+def _moved(instance: Instance, moved: Moved) -> Instance:
+    return replace(
+        instance,
+        steps=[moved(step) for step in instance.steps],
+        rows=moved_mentions(instance.rows, moved),
+        values=moved_values(instance.values, moved),
+    )
+
+
+def _together(first: Instance, second: Instance, *, is_after: bool) -> tuple[list[GoldenCall], list[int]]:
+    """The golden calls of both, and the new places of the second's."""
+    golden, places = [*first.golden], list[int]()
+    start = first.fresh_from if is_after else 0
+    for place, call in enumerate(second.golden):
+        again = moved_call(call, lambda earlier: places[earlier])
+        is_read = place not in second.steps
+        same = next((at for at in range(start, len(first.golden)) if is_read and golden[at] == again), None)
+        places.append(len(golden) if same is None else same)
+        golden += [again] if same is None else []
+    return golden, places
+
+
+def _renumbered(first: Instance, second: Instance) -> dict[str, str]:
+    """Id of a fact that the second tells -> its id in both."""
+    start = len(first.communicate)
+    return {fact.fact: f"told_{start + number}" for number, fact in enumerate(second.communicate, start=1)}
+
+
+def _in_order(first: Instance, second: Instance, facts: Mapping[str, str]) -> list[FactToTell]:
+    """The facts to tell of both; those that are computed come last."""
+    told = [*first.communicate, *(one.model_copy(update={"fact": facts[one.fact]}) for one in second.communicate)]
+    computed = {one.fact for one in first.questions} | {facts[one.fact] for one in second.questions}
+    return sorted(told, key=lambda fact: fact.fact in computed)
+
+
+def _asked_of(question: Question, facts: Mapping[str, str], moved: Moved) -> Question:
+    return question.model_copy(update={"fact": facts[question.fact], "rows": moved_mentions(question.rows, moved)})
+
+
+def _shifted_terms(second: Instance, calls: int) -> list[CallTerms]:
+    """The terms of the second's calls, which come behind so many of the template's calls."""
+    return [
+        one.model_copy(
+            update={
+                "call": one.call + calls,
+                "instead_of": None if one.instead_of is None else one.instead_of + calls,
+                "replaces": None if one.replaces is None else one.replaces + calls,
+            }
+        )
+        for one in second.terms
+    ]
+
+
+def _forms(
+    forms: Sequence[RequestForm], before: Sequence[GoldenCall], after: Sequence[GoldenCall]
+) -> list[RequestForm]:
+    """Forms whose courses have the other instance's calls before or after them."""
+
+    def longer(courses: Sequence[Course]) -> list[Course]:
+        return [
+            course.model_copy(update={"calls": [*literal(before), *course.calls, *literal(after)]})
+            for course in courses
+        ]
+
+    return [form.model_copy(update={"wrong": longer(form.wrong), "right": longer(form.right)}) for form in forms]
+
+
+def _merged(one: Mapping[str, list[str]], other: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {table: list(dict.fromkeys([*one.get(table, []), *other.get(table, [])])) for table in {**one, **other}}
