@@ -182,7 +182,8 @@ def _owner(fact: KnownFact, request: UserRequest) -> str:
             return wish.tool
         if wish.every and fact.id in wish.every.columns.values():
             return wish.every.entity
-        for row in [*wish.rows.values(), *(wish.every.excepted if wish.every else ())]:
+        rows: list[KnownRow] = [*wish.rows.values(), *(wish.every.excepted if wish.every else [])]
+        for row in rows:
             if fact.id in row.columns.values():
                 return row.entity
     return ""

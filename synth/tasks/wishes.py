@@ -50,7 +50,10 @@ def row_label(row: KnownRow, intent: Intent) -> str:
 
 
 def _meant(best: Superlative) -> str:
-    return f"the one with the {best.order} {name_in_words(best.column)}, and is said so"
+    name = name_in_words(best.column)
+    if best.column.endswith(("_at", "_on", "_until")):
+        return f"the {'earliest' if best.order == 'least' else 'latest'} ({name})"
+    return f"the one with the {best.order} {name}"
 
 
 def _rows(rows: KnownRows) -> str:
