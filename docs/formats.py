@@ -58,7 +58,7 @@ none of the kinds `provider` and `infrastructure` counts; a line that cannot be 
 | `agent`, `user` | model, sampling, `replay_reasoning` |
 | `task_set`, `dataset` | the source of tasks, and the digest of all that a trajectory depends on |
 | `parts`, `engine`, `personas`, `limits`, `record_tokens` | the settings that change a trajectory |
-| `asked` | tasks, limit and trials of the last command; these alone may change |
+| `asked` | tasks, split, limit and trials of the last command; these alone may change |
 """
 
 EVALUATION = """\

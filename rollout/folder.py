@@ -128,22 +128,23 @@ class RolloutFolder:
         self._taken: dict[str, ShardProgress] = {}
 
     def fix(self, run: dict[str, Json]) -> None:
-        """Write `run.json`, or compare it with the existing one.
+        """Write `run.json`. If the folder holds trajectories, it must describe the same run as the existing one.
 
         Args:
             run: The description of the run. The values under `asked` are the last request and may change.
 
         Raises:
-            ConfigError: The folder belongs to another run, or holds trajectories without a description.
+            ConfigError: The folder holds trajectories of another run, or without a description.
             ArtifactError: The existing `run.json` cannot be read.
         """
-        if self.store.exists(RUN):
+        files = [self.store.file(path) for path in self._files()]
+        if any(path.stat().st_size for path in [*files, *self._shard_files()]):
+            if not self.store.exists(RUN):
+                raise ConfigError(
+                    f"rollouts folder {str(self.store.root)!r} holds trajectories but no {RUN}, so their run is "
+                    "unknown; give another folder with --rollouts-dir"
+                )
             _refuse_change(self._run(), run, self.store.root)
-        elif any(self._files()):
-            raise ConfigError(
-                f"rollouts folder {str(self.store.root)!r} holds trajectories but no {RUN}, so their run is unknown; "
-                "give another folder with --rollouts-dir"
-            )
         self.store.write(RUN, _pretty(run))
 
     def held(self) -> FolderState:

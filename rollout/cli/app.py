@@ -1,7 +1,7 @@
 """The commands and their options. Each command loads its module when it runs, so that `--help` is instant."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,6 +38,9 @@ def run(
         list[str] | None,
         typer.Option("--tasks", metavar="GLOB", help="Only tasks whose id matches, or @FILE with ids. Repeats."),
     ] = None,
+    split: Annotated[
+        Literal["train", "validation", "test"] | None, typer.Option(help="Only tasks of this split.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks, spread over the worlds.")] = None,
     trials: Annotated[int | None, typer.Option(help="Conversations of each task.")] = None,
     personas: Annotated[int | None, typer.Option(help="Users of each task; its trials take turns among them.")] = None,
@@ -61,6 +64,7 @@ def run(
         config=config,
         rollouts=rollouts_dir,
         tasks=tuple(tasks or ()),
+        split=split,
         limit=limit,
         overrides=tuple(overrides or ()),
         values={

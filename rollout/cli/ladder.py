@@ -5,7 +5,7 @@ If the order does not hold, an agent can pass tasks without understanding them, 
 
 import asyncio
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from evaluator.replay.trial import read_trajectory
 from evaluator.report.results import LADDER, write_ladder
-from evaluator.report.terminal import show_ladder
+from evaluator.report.terminal import print_table, show_ladder
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from rollout.cli.run import RolloutOptions
 from rollout.dispatcher import AgentRunner, BatchDispatcher, Width
@@ -43,6 +43,8 @@ ORDER = (
 )
 SHARD = 50
 """Conversations that a process gets at a time."""
+PLAIN = "plain"
+"""Stands for the form of a request that has none."""
 SHOWN = 5
 """Ids that a message names."""
 
@@ -51,6 +53,8 @@ class LadderScore(NamedTuple):
     agent: str
     task: str
     kind: Kind
+    forms: tuple[str, ...]
+    level: str
     passed: bool | None
     """None if the conversation was not scored."""
     reward: float
@@ -109,12 +113,13 @@ def ladder_of(
 
 
 def sampled(dataset: Dataset, sample: int | None, seed: int) -> list[Task]:
-    """Draw at most `sample` tasks of each world by the seed. Kinds take turns; each world starts with another kind."""
+    """Draw at most `sample` tasks of each world by the seed. Kinds, each with its forms, take turns; each world starts
+    with another one."""
     drawn: list[Task] = []
     for place, world in enumerate(dataset.tasks.worlds):
-        by_kind: dict[Kind, list[Task]] = {}
+        by_kind: dict[str, list[Task]] = {}
         for task in dataset.tasks.of(world):
-            by_kind.setdefault(task.kind, []).append(task)
+            by_kind.setdefault("/".join([task.kind, *(form.name for form in task.forms)]), []).append(task)
         for kind, tasks in sorted(by_kind.items()):
             Random(f"{seed}/ladder/{world}/{kind}").shuffle(tasks)
         kinds = sorted(by_kind)
@@ -175,14 +180,24 @@ def _some(ids: Sequence[str]) -> str:
 
 def _rung(agent: str, scores: Sequence[LadderScore]) -> Rung:
     known = [score for score in scores if score.passed is not None]
-    kinds = sorted({score.kind for score in known})
     return Rung(
         agent=agent,
         overall=_step(known),
         reward=sum(score.reward for score in known) / len(known) if known else 0.0,
-        by_kind={kind: _step([score for score in known if score.kind == kind]) for kind in kinds},
+        by_kind=_steps(known, lambda score: [score.kind]),
+        by_form=_steps(known, lambda score: score.forms),
+        by_level=_steps(known, lambda score: [score.level]),
         lost=len(scores) - len(known),
     )
+
+
+def _steps(scores: Sequence[LadderScore], groups: Callable[[LadderScore], Iterable[str]]) -> dict[str, PassCount]:
+    """The scores of each group, sorted; a score may be in several groups."""
+    by_group: dict[str, list[LadderScore]] = {}
+    for score in scores:
+        for group in groups(score):
+            by_group.setdefault(group, []).append(score)
+    return {group: _step(by_group[group]) for group in sorted(by_group)}
 
 
 def _step(scores: Sequence[LadderScore]) -> PassCount:
@@ -216,9 +231,19 @@ def _held(config: Config, agent: str, ids: Sequence[str]) -> list[LadderScore]:
     def scored(record: TrajectoryRecord) -> None:
         line = record.model_dump_json().encode()
         result = evaluator.evaluate(read_trajectory(line), digest_bytes(line))
-        kind = dataset.tasks[record.task_id].kind
-        error = result.error.message if result.error else None
-        scores.append(LadderScore(agent, record.task_id, kind, result.passed, result.reward or 0.0, error))
+        task = dataset.tasks[record.task_id]
+        scores.append(
+            LadderScore(
+                agent=agent,
+                task=task.id,
+                kind=task.kind,
+                forms=tuple(form.name for form in task.forms) or (PLAIN,),
+                level=str(task.difficulty.level),
+                passed=result.passed,
+                reward=result.reward or 0.0,
+                error=result.error.message if result.error else None,
+            )
+        )
 
     asyncio.run(runner.stream(((source.task(id, 0), 0) for id in ids), scored))
     return scores
@@ -228,6 +253,19 @@ def _held(config: Config, agent: str, ids: Sequence[str]) -> list[LadderScore]:
 def _opened(outputs: str) -> tuple[Dataset, Evaluator]:
     dataset = Dataset(Path(outputs))
     return dataset, Evaluator(dataset, dataset, CheckSettings(floors=False))
+
+
+def _show_groups(what: str, rungs: Sequence[Mapping[str, PassCount]]) -> None:
+    """Print how each agent does in each group, if there are several."""
+    most = {group: max(rung[group].tasks for rung in rungs if group in rung) for rung in rungs for group in rung}
+    if len(most) < 2:
+        return
+    rows = [
+        (agent, *(f"{rung[group].rate:.1%}" if group in rung else "-" for group in sorted(most)))
+        for agent, rung in zip(AGENTS, rungs, strict=True)
+    ]
+    named = [f"{group} ({most[group]})" for group in sorted(most)]
+    print_table(f"Scripted agents by {what}", ("agent", *named), rows)
 
 
 def run_ladder(options: RolloutOptions, sample: int | None) -> int:
@@ -253,6 +291,8 @@ def run_ladder(options: RolloutOptions, sample: int | None) -> int:
         ladder = ladder_of(config, tasks, sample, config.execution.workers, shown.advance)
     write_ladder(store, ladder)
     show_ladder(ladder)
+    _show_groups("form", [rung.by_form for rung in ladder.rungs])
+    _show_groups("level", [rung.by_level for rung in ladder.rungs])
     outputs = shlex.quote(config.outputs_dir)
     failed = f"{ladder.oracle_failed[0]}*" if ladder.oracle_failed else None
     following = (

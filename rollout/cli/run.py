@@ -16,7 +16,7 @@ from rollout.folder import USER_SHARE, FolderState, RolloutFolder, RunFigures
 from rollout.parts import blamed
 from rollout.shards import Sink, hold_here, hold_in_shards, is_held_here, opened_cast, servers_of
 from rollout.task import TaskSource
-from rollout.world.source import user_config, user_warning
+from rollout.world.source import WorldTasks, user_config, user_warning
 from skillweave.base.command import one_line
 from skillweave.base.errors import ConfigError, StopError
 from skillweave.base.progress import ProgressDisplay, progress
@@ -28,6 +28,7 @@ from skillweave.llm.ledger import Ledger, cost_in_words
 from skillweave.llm.models import sampling_of
 from skillweave.plugins import load_plugins
 from skillweave.schema.record import Json
+from skillweave.schema.task import Split
 from skillweave.workers import require_runner
 
 
@@ -36,6 +37,7 @@ class RolloutOptions:
     config: Path
     rollouts: Path
     tasks: Sequence[str] = ()
+    split: Split | None = None
     limit: int | None = None
     overrides: Sequence[str] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -57,21 +59,22 @@ EXAMPLES = 3
 """Ids that an error names as examples."""
 
 
-def selected(source: TaskSource, globs: Sequence[str], limit: int | None) -> list[str]:
+def selected(source: TaskSource, globs: Sequence[str], limit: int | None, split: Split | None = None) -> list[str]:
     """Select the tasks of a run. Worlds take turns, so that a limit is spread over them.
 
     Args:
         source: All tasks.
         globs: Ids, patterns of ids, or `@FILE` for a file with one of these a line. None given: all tasks match.
         limit: The most tasks to take. A larger limit adds tasks and replaces none.
+        split: Only tasks of this split match; None: of any.
 
     Returns:
         Ids of the first `limit` matching tasks.
 
     Raises:
-        ConfigError: No task matches, or a file cannot be read.
+        ConfigError: No task matches, a file cannot be read, or the source's tasks are of no split.
     """
-    ids = source.ids()
+    ids = source.ids() if split is None else _of_split(source, split)
     wanted = [line for glob in globs for line in (_lines_of(glob[1:]) if glob.startswith("@") else [glob])]
     names, patterns = frozenset(wanted), [glob for glob in wanted if set(glob) & set("*?[")]
     matching = [id for id in ids if not globs or id in names or any(fnmatchcase(id, glob) for glob in patterns)]
@@ -89,6 +92,15 @@ def selected(source: TaskSource, globs: Sequence[str], limit: int | None) -> lis
     return turns[:limit]
 
 
+def _of_split(source: TaskSource, split: Split) -> list[str]:
+    if not isinstance(source, WorldTasks):
+        raise ConfigError("--split chooses among the tasks of a dataset; those of rollout.parts.tasks are of no split")
+    ids = source.ids(split)
+    if not ids:
+        raise ConfigError(f"no task is of the split {split!r}")
+    return ids
+
+
 def _lines_of(file: str) -> list[str]:
     try:
         return [line.strip() for line in Path(file).read_text("utf-8").splitlines() if line.strip()]
@@ -101,8 +113,9 @@ def owed(ids: Sequence[str], trials: int, done: frozenset[str]) -> Iterator[tupl
     return ((id, trial) for trial in range(trials) for id in ids if f"{id}#{trial}" not in done)
 
 
-def run_record(config: Config, source: TaskSource, globs: Sequence[str], limit: int | None) -> dict[str, Json]:
+def run_record(config: Config, source: TaskSource, options: RolloutOptions) -> dict[str, Json]:
     """The content of `run.json`: all settings that change a trajectory, and under `asked` the last request."""
+    asked: dict[str, Json] = {"tasks": [*options.tasks], "split": options.split, "limit": options.limit}
     rollout = config.rollout
     parts: dict[str, Any] = rollout.parts.model_dump(mode="json")
     return {
@@ -117,7 +130,7 @@ def run_record(config: Config, source: TaskSource, globs: Sequence[str], limit: 
         "personas": rollout.personas,
         "limits": {"max_turns": rollout.max_turns, "max_calls": rollout.max_calls},
         "record_tokens": rollout.record_tokens,
-        "asked": {"tasks": [*globs], "limit": limit, "trials": rollout.trials},
+        "asked": {**asked, "trials": rollout.trials},
     }
 
 
@@ -289,8 +302,8 @@ async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -
         print(warning, flush=True)
     async with servers_of(config, options.rollouts) as servers, opened_cast(config, options.rollouts, servers) as cast:
         with blamed("tasks", config.rollout.parts.tasks):
-            ids = selected(cast.source, options.tasks, options.limit)
-            record = run_record(config, cast.source, options.tasks, options.limit)
+            ids = selected(cast.source, options.tasks, options.limit, options.split)
+            record = run_record(config, cast.source, options)
         folder.store.prepare()
         with locked(folder.store), ExitStack() as temporary:
             folder.store.clean()

@@ -21,7 +21,7 @@ from skillweave.llm.models import sampling_of, split_name
 from skillweave.llm.wrappers import MeteredBackend
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.record import Json
-from skillweave.schema.task import Task
+from skillweave.schema.task import Split, Task
 from skillweave.world.dataset import Dataset
 from skillweave.world.session import Session
 from skillweave.world.tools import result_text
@@ -205,9 +205,10 @@ class WorldTasks:
         """Digest of the files that trajectories depend on."""
         return self._dataset.digest
 
-    def ids(self) -> list[str]:
-        """Ids of all tasks, by world."""
-        return list(self._dataset.tasks)
+    def ids(self, split: Split | None = None) -> list[str]:
+        """Ids of all tasks, or of those of a split, by world."""
+        tasks = self._dataset.tasks
+        return [*tasks] if split is None else [id for id, task in tasks.items() if task.split == split]
 
     def task(self, id: str, trial: int) -> WorldTask:
         """The task with the user of a trial."""

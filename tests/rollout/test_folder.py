@@ -69,3 +69,29 @@ def test_temporary_files_are_made_in_the_folder_and_removed_by_the_next_run(fold
     left.mkdir(parents=True)
     folder.store.clean()
     assert not left.exists()
+
+
+def test_a_description_may_change_until_there_is_a_trajectory(folder: RolloutFolder) -> None:
+    folder.fix({"seed": 1})
+    folder.fix({"seed": 2})
+    folder.store.write("general.jsonl", b"")
+    folder.fix({"seed": 3, "asked": 1})
+    folder.append(a_record())
+    folder.fix({"seed": 3, "asked": 2})
+    with pytest.raises(ConfigError, match="seed is 3 there and 4 now"):
+        folder.fix({"seed": 4})
+
+
+def test_what_the_shards_of_a_killed_run_hold_counts_too(folder: RolloutFolder) -> None:
+    folder.fix({"seed": 1})
+    folder.begin_shard("one")
+    folder.fix({"seed": 2})
+    folder.append_to_shard("one", a_record())
+    with pytest.raises(ConfigError, match="seed is 2 there and 3 now"):
+        folder.fix({"seed": 3})
+
+
+def test_trajectories_of_an_unknown_run_are_left_alone(folder: RolloutFolder) -> None:
+    folder.append(a_record())
+    with pytest.raises(ConfigError, match=r"holds trajectories but no run\.json"):
+        folder.fix({"seed": 1})

@@ -10,6 +10,7 @@ from rollout.cli.app import main
 from rollout.cli.ladder import AGENTS, is_decided, out_of_order, sampled
 from skillweave.base.store import Store
 from skillweave.schema.evaluation import PassCount, Rung
+from skillweave.schema.task import Task
 from tests.rollout.offline_agents.clinic import a_dataset, kinds, tasks
 
 
@@ -77,6 +78,29 @@ def test_the_command_writes_the_ladder_and_shows_it(tmp_path: Path, capsys: pyte
     shown = capsys.readouterr().out
     assert all(agent in shown for agent in AGENTS)
     assert shown.splitlines()[-1].startswith("wrote ")
+
+
+def test_forms_and_levels_are_counted_and_shown_where_there_are_several(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def formed(task: Task) -> Task:
+        forms = [{"name": name} for name in ("batch", "condition")]
+        difficulty = {**task.difficulty.model_dump(), "level": 3}
+        return Task.model_validate({**task.model_dump(mode="json"), "forms": forms, "difficulty": difficulty})
+
+    first, *others = tasks()
+    given = a_dataset(tmp_path / "outputs", [formed(first), *others])
+    config = tmp_path / "config.yaml"
+    config.write_text("execution: {workers: 1}")
+    with pytest.raises(SystemExit):
+        main(["ladder", "--config", str(config), "--outputs-dir", str(given.store.root)])
+    ladder = read_ladder(Store(given.store.root / "evaluation"))
+    assert ladder is not None
+    one, rest = PassCount(tasks=1, passed=1), PassCount(tasks=len(others), passed=len(others))
+    assert ladder.rung("oracle").by_form == {"batch": one, "condition": one, "plain": rest}
+    assert ladder.rung("oracle").by_level == {"1": rest, "3": one}
+    shown = capsys.readouterr().out
+    assert all(words in shown for words in ("by form", "condition (1)", "by level", "3 (1)"))
 
 
 def test_a_ladder_that_cannot_be_read_is_none(tmp_path: Path) -> None:
