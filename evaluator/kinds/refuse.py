@@ -105,7 +105,7 @@ def _nothing_recorded(executor: VariantExecutor) -> Iterator[Variant]:
     """Nothing is recorded, or before anybody has asked; and it is recorded without a look-up, which is right if
     nothing has to be told."""
     task, declined = executor.task, executor.task.criteria.declined
-    untold: set[FailureClass] = {"did_not_tell"} if task.criteria.communicate else set()
+    untold: set[FailureClass] = {"did_not_tell", "gave_up_early"} if task.criteria.communicate else set()
     classes = UNRECORDED | untold
     yield failing("nothing", transcript(task, [], ["Thank you for getting in touch."]), classes)
     if declined is None:

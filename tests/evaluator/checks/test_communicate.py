@@ -104,6 +104,22 @@ def test_a_moment_may_be_told_by_its_day_and_time_apart() -> None:
     assert not is_told(agent("It is on Saturday, March 22."), steps=steps, **slot)
 
 
+def test_a_sum_can_be_known_once_all_its_parts_were_shown() -> None:
+    total = {"values": [5450], "parts": [4200, 1250], "rivals": [7200, 4200]}
+    steps = [a_read([{"fee_cents": 4200}]), a_read([{"fee_cents": 1250}], message=3)]
+    later = agent(None, ("list_fees", {}))
+    assert is_told(agent("Hm."), later, agent("It is 54.50 in all: 42.00 and 12.50."), steps=steps, **total)
+    assert not is_told(agent("It is 54.50."), later, agent("Thank you."), steps=steps, **total)
+    assert not is_told(agent("It is 54.50 in all."), steps=steps[:1], **total)
+    assert not is_told(later, agent("42.00 and 12.50."), steps=steps, **total)
+    assert not is_told(later, agent("It is 54.50."), agent("Sorry: 72.00."), steps=steps, **total)
+
+
+def test_a_part_is_no_rival_of_the_sum() -> None:
+    total = {"values": [5450], "parts": [4200, 1250], "rivals": [4200, 1250, 7200]}
+    assert is_told(agent("54.50."), agent("42.00 and 12.50, as I said."), steps=SHOWN, **total)
+
+
 def test_the_score_is_the_share_of_the_facts_that_were_told() -> None:
     facts = [
         FactToTell.model_validate({**FEE, "fact": f"told_{at}", "values": [v]}) for at, v in ((1, 4200), (2, 1250))

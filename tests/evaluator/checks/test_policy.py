@@ -98,6 +98,15 @@ def test_handing_over_because_of_the_policy_counts_as_declining_by_its_rule() ->
     assert len(faults(task, REQUEST, agent(NO, hands_over("user_request", "R10")))) == 1
 
 
+def test_words_before_a_deed_tell_of_what_is_declined_beside_it() -> None:
+    criteria = {"state": [], "reward_basis": ["state", "policy"], "declined": {"rule": "R10"}}
+    task, handed = a_task(kind="do", criteria=criteria), agent(None, hands_over("policy", "R10"))
+    book, look = agent(None, ("book_appointment", {"slot_id": "SLO-0004"})), agent(None, ("list_appointments", {}))
+    assert faults(task, REQUEST, look, agent(NO), user("Then book one."), book, handed) == []
+    assert faults(task, REQUEST, look, book, handed) == ["the user was told nothing of it"]
+    assert faults(task, REQUEST, look, book, agent(NO)) == ["nothing is recorded as declined; R10 decides it"]
+
+
 def test_a_rule_that_the_policy_does_not_have_cannot_be_recorded() -> None:
     found = faults(a_kind("refuse"), REQUEST, agent(NO, ("decline_request", {"rule": "R99"})))
     assert found == ["nothing is recorded as declined; R10 decides it"]

@@ -42,6 +42,13 @@ def test_a_read_that_shows_what_is_told_is_needed_once() -> None:
     assert pruned(FEES, BOOK, FEES, criteria={"communicate": [FEE]}) == [2]
 
 
+def test_reads_that_show_the_parts_of_a_sum_are_needed() -> None:
+    days = [a_golden("find_slots", date=f"2025-01-{day}") for day in (20, 22, 24)]
+    total = {**FEE, "values": [10500], "parts": [4500, 6000]}
+    assert pruned(*days[:2], criteria={"communicate": [total]}) == []
+    assert pruned(FEES, *days[:2], criteria={"communicate": [total]}) == [0]
+
+
 @pytest.mark.parametrize("drop", [GROUNDED, COMPUTED, DROP])
 def test_a_read_that_an_argument_comes_from_is_needed(drop: GoldenCall) -> None:
     assert pruned(APPOINTMENTS, drop) == []

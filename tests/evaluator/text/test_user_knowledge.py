@@ -54,6 +54,16 @@ def test_an_invented_token_is_named_until_the_agent_has_said_it(text: str, token
     assert LEDGER.faults(text, [f"Is it {token}?"]) == []
 
 
+def test_what_the_user_comes_out_with_and_how_they_insist_is_known_to_them() -> None:
+    later = {"when": "after_report", "says": "And my visit of 4 March at 17:15?", "facts": ["visit.room"]}
+    facts = [{"id": "visit.room", "text": "It is room 77.", "value": "77", "tell": "later"}]
+    scenario = {"goal": "", "reason": "", "facts": facts, "later": later, "insists": ["I have paid 333 a year!"]}
+    persona = Persona(name="Ana Lopez", age=43, style="brief", patience=4)
+    knowledge = UserKnowledge(Scenario.model_validate(scenario), persona, now="2025-01-17 09:00:00")
+    assert knowledge.faults("The one of 4 March at 17:15 in room 77, after all the 333 that I have paid.") == []
+    assert knowledge.faults("The one of 5 March.") == ["5 march"]
+
+
 @pytest.mark.parametrize(
     ("text", "ids"),
     [

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from skillweave.schema.task import Declined, Task
 from skillweave.world.dataset import Dataset
+from tests.evaluator.variants.forms import tasks_with_forms
 from tests.rollout.offline_agents.clinic import APPOINTMENTS, SLOTS, WHEN, a_dataset, fact, kinds, made, tasks
 from tests.world.clinic import NOW
 
@@ -21,8 +22,9 @@ CLEO = {"CURRENT_DATE": NOW[:10], "LOGGED_IN_USER": "PAT-0003", "LOGGED_IN_NAME"
 @cache
 def every_task() -> tuple[Task, ...]:
     """Those that agents are tested with, of all kinds; a batch, two questions, a fee paid at once, one appointment for
-    another."""
-    return *tasks(), _batch(), _two_questions(), _cancel_and_pay(), _swap(), _which_start(), *kinds(), _two_rules()
+    another; and those whose requests have forms."""
+    plain = *tasks(), _batch(), _two_questions(), _cancel_and_pay(), _swap(), _which_start(), *kinds(), _two_rules()
+    return *plain, *tasks_with_forms()
 
 
 def dataset_of(folder: Path) -> Dataset:
