@@ -26,7 +26,7 @@ def task_section(number: int, task: Task, blueprints: Sequence[Blueprint]) -> st
     why = f" ({plain(task.scenario.reason)})" if task.scenario.reason else ""
     parts = [
         f"## {number}. {plain(task.id)}\n",
-        f"{task.kind}, {task.split}; {plain(task.world)}; the clock stands at {task.now}.\n",
+        f"{_sort(task)}, {task.split}; {plain(task.world)}; the clock stands at {task.now}.\n",
         _who(task),
         "**First message**\n",
         *(quoted(message.content or "") for message in task.messages),
@@ -46,6 +46,12 @@ def task_section(number: int, task: Task, blueprints: Sequence[Blueprint]) -> st
         _gates(task),
     ]
     return "\n".join(parts)
+
+
+def _sort(task: Task) -> str:
+    """The kind, the forms if there are any, and the level."""
+    forms = ", ".join(plain(form.name.replace("_", " ")) for form in task.forms)
+    return f"{task.kind} ({forms or 'plain'}), level {task.difficulty.level}"
 
 
 def _who(task: Task) -> str:

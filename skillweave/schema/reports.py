@@ -243,6 +243,10 @@ class WorldDiversity(Record):
     """Tasks of the world."""
     splits: dict[Split, int]
     """Split -> its tasks."""
+    forms: dict[str, int] = Field(default_factory=dict)
+    """Form of the request -> tasks that have it; `plain`: those without one."""
+    levels: dict[int, int] = Field(default_factory=dict)
+    """Level of difficulty -> its tasks."""
     structures: int
     """Different sequences of golden tools, with their kind."""
     duplicates: DuplicateCounts | None
@@ -262,6 +266,10 @@ class Diversity(Record):
     """All tasks."""
     splits: dict[Split, int]
     """Split -> its tasks."""
+    forms: dict[str, int] = Field(default_factory=dict)
+    """Form of the request -> tasks that have it; `plain`: those without one."""
+    levels: dict[int, int] = Field(default_factory=dict)
+    """Level of difficulty -> its tasks."""
     holdout_domains: list[str] = Field(default_factory=list)
     """Domains that are kept entirely for testing."""
     structures: int

@@ -145,6 +145,19 @@ def _tasks(report: RunReport) -> Iterator[str]:
     rows.append(["all kinds", *(f"{counts.total():,}" for _, counts in columns)])
     yield from table_lines(["tasks", *(title for title, _ in columns)], rows)
     yield f"splits: {', '.join(f'{splits[split]:,} {split}' for split in SPLITS)}"
+    for title, prefix, suffix in (("levels", "level ", ""), ("forms", "", " form")):
+        shown = [f"{count:,} {name}" for name, count in _sorts(report.all_records, prefix, f"{suffix} tasks")]
+        yield from [f"{title}: {', '.join(shown)}"] if shown else []
+
+
+def _sorts(records: Iterable[ItemRecord], prefix: str, suffix: str) -> list[tuple[str, int]]:
+    """The sums of figures of which the names begin and end so, by what is between."""
+    counts: Counter[str] = Counter()
+    for record in records:
+        for name, count in record.figures.items():
+            if name.startswith(prefix) and name.endswith(suffix):
+                counts[name.removeprefix(prefix).removesuffix(suffix)] += round(count)
+    return sorted(counts.items())
 
 
 def _not_done(records: Sequence[ItemRecord]) -> Iterator[str]:

@@ -1,27 +1,19 @@
-"""The sections of a dataset's card: what the dataset holds and how it was proved. Each is a list of Markdown lines."""
+"""The sections of a dataset's card on how it was proved and evaluated. Each is a list of Markdown lines."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
-from typing import get_args
 
 from evaluator.kinds import KINDS
 from skillweave.schema.evaluation import AgentSummary, Ladder, PassCount
 from skillweave.schema.record import Json
 from skillweave.schema.reports import CoverageCount, Diversity, RuleCoverage
-from skillweave.schema.task import Split, Task
+from skillweave.schema.task import Task
 from synth.gates import GATES
 from synth.reports.rule_coverage import GateRate, GateRates
 
-SPLITS: tuple[Split, ...] = get_args(Split)
 _SPECIAL = re.compile(r"([\\`*{}\[\]<>|]|(?<!\w)_|_(?!\w))")
 
-KINDS_LEGEND = (
-    "`do` changes records; `inform` tells the user something; `refuse` must be recorded as declined, since a rule "
-    "forbids it; `clarify` leaves something unsaid that the agent has to ask for; `unavailable` is served by no tool "
-    "that is offered, and is handed over to a human."
-)
 GATES_LEGEND = (
     "The source of an argument is what the user says, the session or the policy gives, or a field of an earlier "
     "result. Wrong and right trajectories are made from the golden ones by execution; one that is judged wrongly "
@@ -62,50 +54,6 @@ AGENTS_LEGEND = (
     "`random` calls by chance; `careless` does what is golden and makes a slip; `policy_blind` does what is golden and "
     "heeds no rule that the tools leave to it; `oracle` has read the golden calls."
 )
-
-
-def contents(tasks: Sequence[Task]) -> list[str]:
-    """The number of tasks of each kind, in each split and world."""
-    by_split = [(kind, *_row([task for task in tasks if task.kind == kind])) for kind in KINDS]
-    worlds = sorted({task.world for task in tasks})
-    by_world = [(world, *_kinds([task for task in tasks if task.world == world])) for world in worlds]
-    return [
-        *table(("kind", "tasks", *SPLITS), [row for row in [*by_split, ("all", *_row(tasks))] if row[1]]),
-        KINDS_LEGEND,
-        "",
-        *table(("world", "tasks", *KINDS), by_world),
-    ]
-
-
-def _row(tasks: Sequence[Task]) -> list[int]:
-    return [len(tasks), *(sum(task.split == split for task in tasks) for split in SPLITS)]
-
-
-def _kinds(tasks: Sequence[Task]) -> list[int]:
-    return [len(tasks), *(sum(task.kind == kind for task in tasks) for kind in KINDS)]
-
-
-def difficulty(tasks: Sequence[Task]) -> list[str]:
-    """How difficult the tasks are: calls, facts and planted faults."""
-    rows = [_spread(name, tasks) for name in ("calls", "writes", "domains", "facts", "shortest")]
-    noisy = sum(task.noise is not None for task in tasks)
-    spoken = sum(task.login == "conversation" for task in tasks)
-    return [
-        *table(("of one task", "tasks", "fewest", "median", "most"), [row for row in rows if row]),
-        f"In {share(spoken, len(tasks))} of the tasks the agent has to sign the user in; "
-        f"in {share(noisy, len(tasks))} faults are planted in what the tools answer.",
-        "",
-    ]
-
-
-def _spread(name: str, tasks: Sequence[Task]) -> tuple[object, ...]:
-    values = [value for task in tasks if isinstance(value := getattr(task.difficulty, name), int)]
-    label = {
-        "calls": "golden calls",
-        "facts": "facts that the user knows",
-        "shortest": "calls of the shortest solution",
-    }
-    return (label.get(name, name), len(values), min(values), f"{median(values):g}", max(values)) if values else ()
 
 
 def gates(tasks: Sequence[Task], rates: GateRates) -> list[str]:

@@ -41,6 +41,7 @@ from synth.engine.step import Params
 from synth.reports.duplicates import REASONS, is_undecided, text_of, without_duplicates, words_of
 from synth.reports.rule_coverage import rules_of
 from synth.tasks.splits import STRICTEST_FIRST
+from synth.tasks.turns import PLAIN
 
 SAMPLE = 100
 """Most messages in a sample."""
@@ -230,6 +231,8 @@ def diversity_of(
     return Diversity(
         tasks=len(every),
         splits=_splits(every),
+        forms=_forms(every),
+        levels=_levels(every),
         holdout_domains=sorted(holdouts),
         structures=sum(part.structures for part in worlds.values()),
         duplicates=_diversity_sum(known) if known else None,
@@ -243,6 +246,8 @@ def _world(tasks: Sequence[Task], blueprint: Blueprint, duplicates: DuplicateCou
     return WorldDiversity(
         tasks=len(tasks),
         splits=_splits(tasks),
+        forms=_forms(tasks),
+        levels=_levels(tasks),
         structures=len({(task.kind, *(call.tool for call in task.golden)) for task in tasks}),
         duplicates=duplicates,
         wording=wording_of(tasks),
@@ -253,6 +258,19 @@ def _world(tasks: Sequence[Task], blueprint: Blueprint, duplicates: DuplicateCou
 def _splits(tasks: Sequence[Task]) -> dict[Split, int]:
     counts = Counter(task.split for task in tasks)
     return {split: counts[split] for split in reversed(STRICTEST_FIRST)}
+
+
+def _forms(tasks: Sequence[Task]) -> dict[str, int]:
+    return dict(sorted(Counter(form for task in tasks for form in forms_of(task)).items()))
+
+
+def _levels(tasks: Sequence[Task]) -> dict[int, int]:
+    return dict(sorted(Counter(task.difficulty.level for task in tasks).items()))
+
+
+def forms_of(task: Task) -> list[str]:
+    """The different names of a task's forms; `plain` if it has none."""
+    return [*dict.fromkeys(form.name for form in task.forms)] or [PLAIN]
 
 
 def _diversity_sum(counts: Sequence[DuplicateCounts]) -> DuplicateCounts:

@@ -37,7 +37,7 @@ from synth.engine.step import Params, step
 from synth.gates.noise import noisy_task
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
-from synth.reports.diversity import without_repeats, write_diversity, write_rules
+from synth.reports.diversity import forms_of, without_repeats, write_diversity, write_rules
 from synth.tasks.assembly import TaskAssembler
 from synth.tasks.difficulty import NOISE_FACTOR
 from synth.tasks.replay import Rejected
@@ -97,6 +97,9 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     for task in tasks:
         ctx.count(f"{task.kind} tasks")
         ctx.count(f"{task.split} tasks")
+        ctx.count(f"level {task.difficulty.level} tasks")
+        for form in forms_of(task):
+            ctx.count(f"{form} form tasks")
     ctx.write(QUERIES, key, tasks)
     await write_rules(ctx, blueprint, tasks)
     if ctx.params.step_truth:
