@@ -8,7 +8,7 @@ from typing import Any
 from skillweave.schema.combination import Condition, Intent, KnownFact, KnownRow, KnownRows, Superlative
 from synth.contracts.wording import name_in_words
 from synth.offline.services import EntityTalk, Talk
-from synth.offline.wording import phrases, refer, talk_of
+from synth.offline.wording import NAMED, WHOLE, phrases, refer, talk_of, tidy
 
 _HEAD = re.compile(r"(?P<head>.+?)(?P<rest> (?:on|of|for|with|at|to|in) .*)?")
 _PLURALS = ((re.compile(r"([^aeiou])y$"), r"\1ies"), (re.compile(r"(s|x|ch|sh)$"), r"\1es"), (re.compile(r"$"), "s"))
@@ -81,7 +81,7 @@ def rows_together(
     if rows.excepted:
         without = " and ".join(one_of_them(talk, row, words, random) for row in rows.excepted)
         said.append(random.choice(parts["without" if is_sum else "but"]).format(rows=without))
-    return " ".join(said)
+    return tidy(" ".join(said))
 
 
 def one_of_them(talk: Talk, row: KnownRow, words: Mapping[str, str], random: Random) -> str:
@@ -115,7 +115,7 @@ def limits_of(condition: Condition, limit: KnownFact, random: Random) -> dict[st
     ways: dict[str, list[str]] = forms()["limits"][sort]
 
     def said(side: str, it: str) -> str:
-        return random.choice(ways[side]).format(limit=limit.words, it=it, verb=verb)
+        return tidy(random.choice(ways[side]).format(limit=limit.words, it=it, verb=verb))
 
     other = _OTHER_SIDE[condition.holds]
     tell = f"when it {verb}" if sort == "moment" else random.choice([thing, "what it is"])
@@ -133,8 +133,10 @@ def arguments_of(count: int, random: Random) -> list[str]:
 
 
 def _with_noun(talk: Talk, entity: str, own: EntityTalk) -> Talk:
-    """The same words, with other ones for one entity, which nobody calls their own."""
-    return talk.model_copy(update={"entities": {**talk.entities, entity: own.model_copy(update={"mine": False})}})
+    """The same words, with a noun for one entity that nobody calls their own, and that no value stands in for."""
+    ways = {column: [way for way in ways if not way.startswith(WHOLE)] for column, ways in own.qualifiers.items()}
+    words = EntityTalk(noun=own.noun, qualifiers={column: own or [NAMED] for column, own in ways.items()})
+    return talk.model_copy(update={"entities": {**talk.entities, entity: words}})
 
 
 def _sort_of(name: str) -> str:

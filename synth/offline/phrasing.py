@@ -9,7 +9,7 @@ from skillweave.schema.combination import Intent, KnownFact, KnownRow, UserReque
 from synth.contracts.wording import name_in_words
 from synth.offline.forms import difference_asked, first_of_kind, rows_together, sum_asked
 from synth.offline.services import Talk, ToolTalk
-from synth.offline.wording import CompanyWords, named, refer, talk_of, with_article
+from synth.offline.wording import CompanyWords, named, refer, talk_of, tidy, with_article
 from synth.tasks.requests import set_facts
 
 _ENUM = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -17,7 +17,6 @@ _SLOT = re.compile(r"\{(\w+)\}")
 PLACE = re.compile(r"(?P<before>\b(?:an? |(?:(?:by|from|on|with) )?(?:my )?))?\{(?P<name>\w+)\}")
 """A slot, with the words before it that depend on what it holds."""
 _ADVERB = re.compile(r"(?:by|from|on|with) (?:my )?")
-_SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
 """Styles of people who at first leave out details that an agent can ask for."""
 
@@ -145,7 +144,7 @@ class Phrasing:
                 if name in unmentioned and not talk_of(self.talk, row.entity).mine:
                     is_new = re.search(r"\bto $", phrase[: slot.start()]) is not None
                     return before + any_row(talk_of(self.talk, row.entity).noun, is_new)
-                return before + self.companies.without_title(phrase, row.entity, self._meant(intent, name))
+                return joined(before, self.companies.without_title(phrase, row.entity, self._meant(intent, name)))
             if name in intent.linked:
                 return f"{before}that {self._noun(intent, name)}"
             if name in intent.values:
@@ -153,7 +152,7 @@ class Phrasing:
                 return joined(before, self.words[intent.values[name]])
             return f"{before}that {name_in_words(name)}"
 
-        return singular(PLACE.sub(words, phrase))
+        return tidy(PLACE.sub(words, phrase))
 
     def _meant(self, intent: Intent, name: str) -> str:
         """Words for the row that a parameter names, or for the rows that are meant together."""
@@ -215,8 +214,3 @@ def joined(before: str, words: str) -> str:
     if not before or not repeated:
         return before + words
     return f"{before}{words[repeated.end() :]}" if before == "my " else words
-
-
-def singular(text: str) -> str:
-    """The text with nouns after 1 in the singular: `1 more refill`."""
-    return _SINGLE.sub(r"\1", text)

@@ -11,9 +11,9 @@ from skillweave.schema.combination import FactWords, Intent, KnownFact, KnownRow
 from skillweave.schema.record import table_of
 from synth.contracts.wording import VALUE_PLACEHOLDER
 from synth.offline.forms import arguments_of, forms, limits_of, one_of_them, rows_together, thing_of
-from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined, singular
+from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined
 from synth.offline.services import Talk
-from synth.offline.wording import CompanyWords, phrases, sentence
+from synth.offline.wording import CompanyWords, phrases, sentence, tidy
 from synth.tasks.requests import later_facts
 
 Asked = Sequence[tuple[int, Intent]]
@@ -208,7 +208,7 @@ class Teller:
                 return text
             for row in intent.rows.values():
                 if fact.id in row.columns.values():
-                    return singular(sentence(self.talk, row, fact, words, self.random))
+                    return tidy(sentence(self.talk, row, fact, words, self.random))
         owner, _, column = fact.id.partition(".")
         ways: dict[str, str] = forms()["known"]
         if (way := ways.get(re.sub(r"_\d+$", "", owner))) is not None:
@@ -216,8 +216,8 @@ class Teller:
         for entity, own in self.talk.entities.items():
             if table_of(entity) == re.sub(r"_\d+$", "", owner) and column in own.qualifiers:
                 row = KnownRow(entity=entity, columns={column: fact.id})
-                return singular(sentence(self.talk, row, fact, words, self.random))
-        return singular(self._stated(fact, words))
+                return tidy(sentence(self.talk, row, fact, words, self.random))
+        return tidy(self._stated(fact, words))
 
     def _of_set(self, rows: KnownRows, fact: KnownFact) -> str | None:
         """A sentence for a fact that says which rows are meant together; None if it does not."""

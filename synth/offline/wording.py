@@ -5,7 +5,7 @@ If two companies of one conversation use the same noun, people say which company
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -23,7 +23,14 @@ _VOWEL = re.compile(r"(?!eu|one\b|once|uni(?![mn])|us[eu])[aeiou]|x-|hour|honest
 _LETTERS = re.compile(r"[A-Z]{2,}\b")
 """Abbreviations that are read letter by letter: `MRI`."""
 _MANY = re.compile(r"[^sui]s$")
+_SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
+_PARTY = re.compile(r"\b(?:a )?party of 1\b(?![\d.,:])")
+_ON_DAY = re.compile(r"\bon ((?:today|tomorrow|yesterday|last (?=[MTWFS]))\b)")
 _WHEN = re.compile(r" (?:on|at)$")
+WHOLE = "="
+"""First sign of a way to say a column that names the whole row: `=my {value}`."""
+NAMED = "called {value}"
+"""How a column is said after a noun that has no way of its own for that."""
 _VERB = re.compile(r"(?P<verb>\S+ (?:up |in |out |off |down )?)(?P<object>.+)")
 _DETERMINED = ("a ", "an ", "the ", "my ", "your ", "all ")
 
@@ -74,21 +81,41 @@ def refer(talk: Talk, row: KnownRow, words: Mapping[str, str], random: Random) -
         random: Chooses between the ways to say a column.
     """
     own = talk_of(talk, row.entity)
+    ways = {
+        column: own.qualifiers.get(column) or _ways_of_others(talk, column)
+        for column in sorted(row.columns, key=lambda column: _rank(own, column))
+        if row.columns[column] in words
+    }
+    whole = _whole(ways, random)
     noun, clauses = own.noun, []
     is_wrapped = False
-    for column in sorted(row.columns, key=lambda column: _rank(own, column)):
-        if row.columns[column] not in words:
-            continue
+    for column in (column for column in ways if column != whole):
         value = words[row.columns[column]]
-        ways = own.qualifiers.get(column) or _ways_of_others(talk, column)
-        wraps = [way for way in ways if "{noun}" in way]
-        plain = [way for way in ways if "{noun}" not in way]
+        wraps = [way for way in ways[column] if "{noun}" in way and not whole]
+        plain = _plain(ways[column])
         if wraps and (not is_wrapped or not plain) and (not plain or random.random() < 0.6):
             noun, is_wrapped = _fill(random.choice(wraps), value, noun), True
         else:
-            clauses.append(_fill(random.choice(plain), value))
+            clauses.append(_fill(random.choice(plain or [NAMED]), value))
+    if whole:
+        named_so = random.choice([way[1:] for way in ways[whole] if way.startswith(WHOLE)])
+        return " ".join([_fill(named_so, words[row.columns[whole]]), *clauses])
     determined = noun if noun.lower().startswith(("my ", "the ")) else f"{'my' if own.mine else 'the'} {noun}"
     return " ".join([determined, *clauses])
+
+
+def _whole(ways: Mapping[str, list[str]], random: Random) -> str | None:
+    """The column whose value names the whole row, if one does and all others can follow it."""
+    for column, own in ways.items():
+        others = [way for way in own if not way.startswith(WHOLE)]
+        if len(others) < len(own) and all(_plain(ways[other]) for other in ways if other != column):
+            return column if not others or random.random() < 0.5 else None
+    return None
+
+
+def _plain(ways: Sequence[str]) -> list[str]:
+    """The ways to say a column that follow the noun."""
+    return [way for way in ways if "{noun}" not in way and not way.startswith(WHOLE)]
 
 
 def sentence(talk: Talk, row: KnownRow, fact: KnownFact, words: str, random: Random) -> str:
@@ -100,16 +127,21 @@ def sentence(talk: Talk, row: KnownRow, fact: KnownFact, words: str, random: Ran
 
 def _ways_of_others(talk: Talk, column: str) -> list[str]:
     """Ways to say the column of other entities after the noun; by the column's name if there are none."""
-    ways = [
-        way for entity in talk.entities.values() for way in entity.qualifiers.get(column, []) if "{noun}" not in way
-    ]
+    ways = [way for entity in talk.entities.values() for way in _plain(entity.qualifiers.get(column, []))]
     return ways or [f"with {named(column, '{value}')}"]
 
 
 def _fill(way: str, value: str, noun: str = "") -> str:
     """A way to say a column with the value and its article filled in: `for an abdominal ultrasound`."""
     around = way.replace("{noun}", noun)
-    return re.sub(r"\ban? \{value\}", lambda _: with_article(value), around).replace("{value}", value)
+    filled = re.sub(r"\ban? \{value\}", lambda _: with_article(value), around).replace("{value}", value)
+    return tidy(filled)
+
+
+def tidy(text: str) -> str:
+    """The text with nouns after 1 in the singular, and days such as `tomorrow` without `on`."""
+    singular = _PARTY.sub("1 person", _SINGLE.sub(r"\1", text))
+    return _ON_DAY.sub(r"\1", singular)
 
 
 def _rank(own: EntityTalk, column: str) -> int:
