@@ -55,7 +55,7 @@ GATE = TaskGate(
 
 
 def check_declined(world: World, combination: Combination) -> dict[str, Json]:
-    """The figure of a task in which something is declined: the rule, who enforces it, and other calls tried; else {}."""
+    """What is declined: the rule, who enforces it, and the other calls tried; empty if nothing is."""
     request = combination.asked
     if not is_declined(combination) and not combination.forbidden:
         return {}

@@ -81,7 +81,8 @@ class ChoiceForm(FormRecipe):
         golden = _from_today(setting, instance, listed.place)
         results = setting.run(golden[: listed.place + 1])
         listed = ListedRow(listed.mention, listed.place, listed.index, listed.column, rows_of(results[-1]))
-        for wish in islice(_wishes(setting, listed), MOST_WISHES):
+        is_ahead = any(name.startswith(AHEAD) for name in golden[listed.place].arguments)
+        for wish in islice(_wishes(setting, listed, is_ahead=is_ahead), MOST_WISHES):
             changed = _choosing(golden, listed, wish.index)
             if not setting.is_lawful(changed):
                 continue
@@ -151,20 +152,26 @@ def _from_today(setting: FormSetting, instance: Instance, place: int) -> list[Go
     return [*instance.golden[:place], changed, *instance.golden[place + 1 :]]
 
 
-def _wishes(setting: FormSetting, listed: ListedRow) -> Iterator[_Wish]:
-    """Wishes that leave several rows, of which one alone is the first, in a drawn order."""
+def _wishes(setting: FormSetting, listed: ListedRow, *, is_ahead: bool) -> Iterator[_Wish]:
+    """Wishes that leave several rows, of which one alone is the first, in a drawn order.
+
+    Args:
+        is_ahead: Whether the list begins at some day.
+    """
     rows, read, random = listed.rows, listed.mention.read, setting.random
     spoken = setting.template.referred_by.get(read, [])
     names = [name for name in dict.fromkeys([*spoken, *(rows[0] if rows else {})]) if rows and name in rows[0]]
     amounts = [name for name in names if all(is_amount(name, row.get(name)) for row in rows)]
     days = [name for name in spoken if rows and all(is_moment(row.get(name)) for row in rows)]
-    plain = [name for name in spoken if name not in {*amounts, *days} and isinstance(rows[0].get(name), str)]
+    plain = [name for name in spoken if name in names and name not in {*amounts, *days}]
     filters: list[dict[str, Json]] = [{}]
-    filters += [{name: value} for name in plain for value in dict.fromkeys(str(row.get(name)) for row in rows)]
+    values = {name: dict.fromkeys(value for row in rows if isinstance(value := row.get(name), str)) for name in plain}
+    filters += [{name: value} for name in plain for value in values[name]]
     choices = [(column, said) for column in [*amounts, *days] for said in filters]
     random.shuffle(choices)
     for column, said in choices:
-        order = random.choice(_ORDERS)
+        # A list from some day on ends somewhere: nobody sees the last row.
+        order = "least" if column in days and is_ahead else random.choice(_ORDERS)
         fitting = [index for index, row in enumerate(rows) if fits(row, said)]
         ranked = sorted(fitting, key=lambda index: (str(type(rows[index][column])), rows[index][column]))
         if order == "most":

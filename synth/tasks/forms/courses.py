@@ -15,13 +15,16 @@ from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Course, GoldenCall, Moment, RequestForm
 from skillweave.world.world import World
+from synth.contracts.visibility import column_origins
 from synth.search.arguments import argument_search
+from synth.tasks.forms.declines import MOST_PAIRS, shared_row
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
     FormSetting,
     add_form,
     change_terms,
+    fixed_row,
     formed,
     listed_row,
     literal,
@@ -33,7 +36,7 @@ from synth.tasks.forms.form import (
     without_form,
     words_for,
 )
-from synth.tasks.forms.joining import joined
+from synth.tasks.forms.joining import joined, with_undone
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import UNDONE
 from synth.tasks.replay import Rejected
@@ -52,8 +55,11 @@ class ChangeOfMindForm(FormRecipe):
     """A deed of which the user changes one argument."""
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
-        """For each deed on a row, and each of its further arguments; one for either moment."""
-        for goal in plain(goals):
+        """For each deed: another argument, at either moment; another deed; an end of what it has made."""
+        deeds = [goal for goal in plain(goals) if single_write(goal, source)]
+        for goal in deeds:
+            yield from _other_deeds(goal, deeds, source)
+        for goal in deeds:
             call = single_write(goal, source)
             tool = source.blueprint.tool(call.tool) if call else None
             for parameter in _changeable(tool) if tool and call and not _makes_rows(tool) else ():
@@ -68,6 +74,11 @@ class ChangeOfMindForm(FormRecipe):
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance with a first wish and another one in its place."""
+        if setting.template.form_detail in ("instead", "after_all"):
+            return _another_deed(setting)
+        return self._another_argument(setting)
+
+    def _another_argument(self, setting: FormSetting) -> Instance:
         template, focus = setting.template, setting.template.focus
         moment: Moment = (
             "second_message" if f"_rather_{focus.parameter if focus else ''}" in template.id else "after_report"
@@ -92,9 +103,76 @@ class ChangeOfMindForm(FormRecipe):
     def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
         """The second wish can be had at either moment: in place of the first, and after it."""
         moments = [terms.later for terms in combination.terms if terms.replaces is not None]
-        if not moments or (moments[0] == "second_message") != bool(combination.any_of):
+        if not moments or (combination.any_of and moments[0] != "second_message"):
             raise Rejected("no second mind")
         return {"moment": moments[0], "end_states": 1 + len(combination.any_of)}
+
+
+def _other_deeds(goal: TaskTemplate, deeds: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
+    """Another deed in place of one that the agent has to confirm first, or on the row that a deed has made."""
+    tool = source.blueprint.tool(goal.calls[0].tool)
+    others = [other for other in deeds if other.calls[0].tool != tool.name]
+    shared = [(other, found) for other in others if tool.confirm and (found := shared_row(goal, other, source))]
+    for other, (parameter, _) in shared[:MOST_PAIRS]:
+        focus = OmittedSlot(call=1, parameter=parameter)
+        calls, name = [*goal.calls, *other.calls], other.id.partition("/")[2]
+        detail = {"form_detail": "instead", "focus": focus, "calls": calls, "tell": []}
+        yield formed(goal, "change_of_mind", f"rather_{name}", **detail)
+    made = [(other, found) for other in others if (found := _row_made(tool, other, source))]
+    for other, (parameter, column) in made[:MOST_PAIRS]:
+        call, name = other.calls[0], other.id.partition("/")[2]
+        same, found_by = {**call.same, parameter: f"1.{column}"}, {**call.found_by, parameter: []}
+        calls = [*goal.calls, call.model_copy(update={"same": same, "found_by": found_by})]
+        yield formed(goal, "change_of_mind", f"then_{name}", form_detail="after_all", calls=calls, tell=[])
+
+
+def _row_made(tool: Tool, other: TaskTemplate, source: TemplateSource) -> tuple[str, str] | None:
+    """The parameter of another deed that names a row which a tool makes and returns, and the row's key."""
+    returned = {origin: name for name, origin in column_origins(tool).items()}
+    for parameter in source.blueprint.tool(other.calls[0].tool).parameters:
+        entity, _, key = (parameter.refers_to or "").partition(".")
+        table = next((one.table for one in source.blueprint.tables if one.name == entity), "")
+        makes = any(effect.sql.upper().lstrip().startswith(f"INSERT INTO {table} ".upper()) for effect in tool.effects)
+        if table and makes and (table, key) in returned:
+            return parameter.name, returned[table, key]
+    return None
+
+
+def _another_deed(setting: FormSetting) -> Instance:
+    """An instance in which the user wants another deed: in place of the first, or with what the first has made."""
+    template = setting.template
+    if template.form_detail == "after_all":
+        both = setting.plain(without_form(template))
+        first = both.golden[: both.steps[0] + 1]
+        add_form(both, "change_of_mind", wrong=[Course(name="first_wish_only", calls=literal(first))])
+        change_terms(both, 1, replaces=0, later="after_report")
+        return both
+    first, second = _two_deeds(setting)
+    changed = with_undone(second, first)
+    changed.steps.reverse()
+    both_done = joined(first, second, is_after=False).golden
+    right: list[Course] = []
+    if setting.is_lawful(both_done):
+        changed.any_of = [literal(both_done)]
+        right = [Course(name="amended", calls=literal(both_done))]
+    wrong = [Course(name="first_wish_only", calls=literal(first.golden))]
+    add_form(changed, "change_of_mind", wrong=wrong, right=right)
+    change_terms(changed, 1, replaces=0, later="second_message")
+    return changed
+
+
+def _two_deeds(setting: FormSetting) -> tuple[Instance, Instance]:
+    """An instance of either deed on one row, each from the start."""
+    template, focus = setting.template, setting.template.focus
+    first = setting.plain(without_form(template, calls=template.calls[:1], focus=None))
+    second = without_form(template, calls=template.calls[1:], focus=None)
+    named = (first.steps[0], focus.parameter if focus else "")
+    row = next((row for row in first.rows if (row.call, row.parameter) == named), None)
+    for parameter in setting.tool(second.calls[0].tool).parameters if row else ():
+        entity, _, column = (parameter.refers_to or "").partition(".")
+        if row and row.key and entity == row.entity and second.calls[0].found_by.get(parameter.name):
+            return first, setting.plain(fixed_row(second, 0, parameter.name, column, row.key))
+    raise NoInstance("the two wishes are not about one row")
 
 
 def _changeable(tool: Tool) -> list[str]:
@@ -192,7 +270,7 @@ def _changed(
     )
     changed.communicate = told_again(setting.template, changed) if once.tell else []
     wrong = [Course(name="first_wish_only", calls=literal([*before, later]))]
-    right = [Course(name="amended", calls=literal([*before, later, call]))] if is_early and not once.tell else []
+    right = [Course(name="amended", calls=literal([*before, later, call]))] if is_early else []
     add_form(changed, "change_of_mind", wrong=wrong, right=right)
     change_terms(changed, 1, replaces=0, later=moment)
     return changed

@@ -6,7 +6,6 @@ wish, which is recorded, and the second one is done; or the first is done, and t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from skillweave.schema.combination import Combination, OmittedSlot, TaskTemplate
 from skillweave.schema.task import Course, RequestForm
@@ -20,19 +19,17 @@ from synth.tasks.forms.form import (
     fixed_row,
     formed,
     literal,
-    moved_mentions,
-    moved_values,
     plain,
     single_write,
     without_form,
 )
-from synth.tasks.forms.joining import joined
+from synth.tasks.forms.joining import joined, with_undone
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
-from synth.tasks.kinds.recipe import ASKED, UNDONE
+from synth.tasks.kinds.recipe import ASKED
 from synth.tasks.replay import Rejected
 
 MOST_PAIRS = 2
-"""Second wishes that one first wish is put together with."""
+"""Second wishes that one first wish is put together with; one, if a rule forbids the first."""
 INSISTS = 2
 """How many times somebody insists."""
 
@@ -47,8 +44,12 @@ class FallbackForm(FormRecipe):
         for first in [*forbidden, *deeds]:
             pairs = 0
             for second in deeds:
-                shared = _shared_row(first, second, source)
-                if pairs < MOST_PAIRS and shared and first.calls[0].tool != second.calls[0].tool:
+                shared = shared_row(first, second, source)
+                if (
+                    pairs < (1 if first.forbidden else MOST_PAIRS)
+                    and shared
+                    and first.calls[0].tool != second.calls[0].tool
+                ):
                     pairs += 1
                     name = second.id.partition("/")[2]
                     yield formed(
@@ -78,7 +79,11 @@ class FallbackForm(FormRecipe):
             instance = joined(instance, other, is_after=False, asked_first=True)
             add_form(instance, "fallback")
         else:
-            instance = _with_undone(setting, instance, other)
+            wrong = [Course(name="second_wish_instead", calls=literal(other.golden))]
+            both = joined(instance, other, is_after=False)
+            wrong += [Course(name="both_done", calls=literal(both.golden))] if setting.is_lawful(both.golden) else []
+            instance = with_undone(instance, other)
+            add_form(instance, "fallback", wrong=wrong)
         change_terms(instance, 1, instead_of=0)
         return instance
 
@@ -89,7 +94,7 @@ class FallbackForm(FormRecipe):
         return {"first_wish": "declined" if combination.forbidden else "done"}
 
 
-def _shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource) -> tuple[str, str] | None:
+def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource) -> tuple[str, str] | None:
     """The parameters of the only calls of two templates that name the same kind of row, looked up by either."""
     for one in source.blueprint.tool(first.calls[0].tool).parameters:
         for other in source.blueprint.tool(second.calls[0].tool).parameters:
@@ -104,36 +109,6 @@ def _parts(template: TaskTemplate) -> tuple[TaskTemplate, TaskTemplate]:
     kind = "refuse" if template.forbidden else "do"
     first = without_form(template, calls=template.calls[:1], kind=kind, focus=None)
     return first, without_form(template, calls=template.calls[1:], tell=[], forbidden=None, focus=None)
-
-
-def _with_undone(setting: FormSetting, instance: Instance, other: Instance) -> Instance:
-    """The first wish, done, with the second one left undone.
-
-    Raises:
-        NoInstance: The second one needs look-ups of its own, which nobody would make.
-    """
-    both = joined(instance, other, is_after=False)
-    last = len(instance.golden)
-    if len(both.golden) != last + 1 or other.communicate:
-        raise NoInstance("the second wish needs look-ups of its own")
-    wrong = [Course(name="second_wish_instead", calls=literal(other.golden))]
-    if setting.is_lawful(both.golden):
-        wrong.append(Course(name="both_done", calls=literal(both.golden)))
-
-    def place(at: int) -> int:
-        return UNDONE if at == last else at
-
-    undone = replace(
-        both,
-        golden=instance.golden,
-        undone=both.golden[last:],
-        steps=[place(step) for step in both.steps],
-        rows=moved_mentions(both.rows, place),
-        values=moved_values(both.values, place),
-        open_columns=instance.open_columns,
-    )
-    add_form(undone, "fallback", wrong=wrong)
-    return undone
 
 
 class PressureForm(FormRecipe):

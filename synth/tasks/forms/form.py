@@ -296,7 +296,8 @@ def mentions_of_forms(combination: Combination) -> set[tuple[int, str | None]]:
     settled: set[tuple[int, str | None]] = set()
     for terms in combination.terms:
         step = combination.steps[terms.call]
-        settled |= {(step, parameter) for parameter in terms.best}
+        best = {(row.entity, row.key) for row in combination.rows if row.call == step and row.parameter in terms.best}
+        settled |= {(row.call, row.parameter) for row in combination.rows if (row.entity, row.key) in best}
         if terms.every is not None:
             tool = combination.calls[step].tool
             same = {place for place, call in enumerate(combination.calls) if call.tool == tool}

@@ -83,6 +83,24 @@ def joined(first: Instance, second: Instance, *, is_after: bool = True, asked_fi
     )
 
 
+def with_undone(done: Instance, other: Instance) -> Instance:
+    """An instance that is carried out, with the deed of another one left undone; their template's calls are together.
+
+    Raises:
+        NoInstance: What is left undone needs look-ups of its own, which nobody would make.
+    """
+    both = joined(done, replace(other, communicate=[]), is_after=False)
+    last = len(done.golden)
+    if len(both.golden) != last + 1:
+        raise NoInstance("the second wish needs look-ups of its own")
+
+    def place(at: int) -> int:
+        return UNDONE if at == last else at
+
+    undone = both.golden[last:]
+    return replace(_moved(both, place), golden=done.golden, undone=undone, open_columns=done.open_columns)
+
+
 def moved_call(call: GoldenCall, moved: Moved) -> GoldenCall:
     """A call whose arguments come from golden calls with other places."""
 
