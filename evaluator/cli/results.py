@@ -13,7 +13,7 @@ from evaluator.report.compare import ResultsByAgent, compare, results_by_agent, 
 from evaluator.report.conversation import conversation_of
 from evaluator.report.results import ResultsFile, results_in, results_of_agent
 from evaluator.report.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teaching, teach, write_teaching
-from evaluator.report.terminal import show_conversation
+from evaluator.report.transcript import show_conversation
 from evaluator.scoring.evaluate import NotScoredError, checks_version
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob
 from skillweave.base.command import one_line

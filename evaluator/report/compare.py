@@ -1,14 +1,24 @@
 """Compares agents task by task, and results before and after a change of checks."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, product
 
 from evaluator.report.statistics import paired
+from evaluator.report.summary import COMPARED, in_order, values_of
+from evaluator.report.tally import Traits, traits_of
 from evaluator.report.terminal import print_line, print_table
-from skillweave.schema.result import AgentComparison, ChangedTask, FailureClass, RescoredResult, Result, SpeakerNames
+from skillweave.schema.result import (
+    AgentComparison,
+    ChangedTask,
+    FailureClass,
+    GroupComparison,
+    RescoredResult,
+    Result,
+    SpeakerNames,
+)
 
 
 @dataclass(slots=True)
@@ -17,6 +27,7 @@ class _Trials:
 
     passed: int = 0
     scored: int = 0
+    traits: Traits | None = None
     failures: Counter[FailureClass] = field(default_factory=Counter)
     digests: set[str] = field(default_factory=set)
 
@@ -36,6 +47,8 @@ class AgentResults:
             self.unscored += 1
             return
         trials = self.tasks.setdefault(result.task_id, _Trials())
+        traits = traits_of(result)
+        trials.traits = max(trials.traits or traits, traits)
         trials.scored += 1
         trials.passed += bool(result.passed)
         if result.task_digest is not None:
@@ -113,6 +126,7 @@ def _comparison(
         high=significance.interval.high if significance else None,
         p=significance.p if significance else None,
         is_exact=significance is None or significance.is_exact,
+        by={name: _groups(name, every, first.tasks) for name in COMPARED},
         flipped=sorted(flipped, key=lambda task: (task.gain, task.task_id)),
         only_a=len(first.tasks) - len(common),
         only_b=len(second.tasks) - len(common),
@@ -121,6 +135,22 @@ def _comparison(
         unscored_b=second.unscored,
         checks_versions=sorted(first.versions | second.versions),
     )
+
+
+def _groups(name: str, every: Sequence[ChangedTask], known: Mapping[str, _Trials]) -> dict[str, GroupComparison]:
+    """Both sides' rates for each value of a trait."""
+    members: dict[str, list[ChangedTask]] = {}
+    for task in every:
+        traits = known[task.task_id].traits
+        for value in values_of(traits, name) if traits else ():
+            members.setdefault(value, []).append(task)
+    return {value: _group(members[value]) for value in in_order(name, members)}
+
+
+def _group(tasks: Sequence[ChangedTask]) -> GroupComparison:
+    rate_a = sum(Fraction(task.a_passed, task.a_scored) for task in tasks) / len(tasks)
+    rate_b = sum(Fraction(task.b_passed, task.b_scored) for task in tasks) / len(tasks)
+    return GroupComparison(tasks=len(tasks), rate_a=float(rate_a), rate_b=float(rate_b))
 
 
 def _is_changed(a: _Trials, b: _Trials) -> bool:
@@ -202,6 +232,10 @@ def show_comparison(comparison: AgentComparison, place_a: str = "A", place_b: st
         print_line(f"left out: {', '.join(noted)}")
     if len(comparison.checks_versions) > 1:
         print_line(f"the checks are not of one version: {', '.join(comparison.checks_versions)}")
+    for trait, groups in comparison.by.items():
+        if len(groups) > 1:
+            each = [(value, f"{of.tasks}", f"{of.rate_a:.1%}", f"{of.rate_b:.1%}") for value, of in groups.items()]
+            print_table(f"By {trait}", (trait, "tasks", a, b), each)
     rows = [
         (task.task_id, f"{task.a_passed}/{task.a_scored}", f"{task.b_passed}/{task.b_scored}", task.failure or "")
         for task in comparison.flipped

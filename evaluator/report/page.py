@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from evaluator.report.conversation import CheckFinding, ShownCall, ShownConversation, ShownTurn, visible
 from evaluator.report.results import ReportSelection, order_of, sample_key_of, select
+from evaluator.report.summary import side_by_side
 from skillweave.base.store import Store, digest_text
 from skillweave.schema.contract import RowChange
 from skillweave.schema.evaluation import MAX_LEFT_SHARE, EvaluationSummary, Ladder
@@ -86,7 +87,7 @@ def _page(
             items=items,
             ladder=ladder,
             level=f"{100 * summary.level:g} %",
-            kinds=list(dict.fromkeys(kind for agent in summary.by_agent for kind in agent.by["kind"])),
+            compared=side_by_side(summary.by_agent),
             most_left=MAX_LEFT_SHARE,
             overalls={f"{agent.agent} with {agent.user}": agent.overall for agent in summary.by_agent},
             classes=FAILURE_CLASSES,
@@ -138,6 +139,8 @@ class Embedder:
             "user": writer.cut(result.speakers.user),
             "world": writer.cut(result.world),
             "kind": result.kind or "",
+            "forms": [*(result.forms or ())],
+            "level": "" if result.level is None else f"{result.level}",
             "split": result.split or "",
             "persona": writer.cut(result.persona or ""),
             "stop": writer.cut(result.stop_reason or ""),

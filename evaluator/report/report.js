@@ -106,7 +106,8 @@
   };
 
   const show = (item) => {
-    const facts = [`${item.agent} with ${item.user}`, item.world, item.kind, item.split, item.persona, item.stop, `reward ${item.reward}`];
+    const level = item.level && `level ${item.level}`;
+    const facts = [`${item.agent} with ${item.user}`, item.world, item.kind, item.forms.join(" and "), level, item.split, item.persona, item.stop, `reward ${item.reward}`];
     const head = make("header", "", make("h3", "", item.id));
     const name = make("b", item.passed ? "good" : "bad", outcome(item));
     head.append(make("p", "", name, item.class ? `. ${said[item.class]}` : ""));
@@ -147,7 +148,8 @@
       const hit =
         item.id.toLowerCase().includes(wanted) &&
         (controls.outcome.value === "" || controls.outcome.value === outcome(item)) &&
-        ["world", "kind", "agent", "user"].every((name) => isWanted(name, item));
+        (controls.form.value === "" || item.forms.includes(controls.form.value)) &&
+        ["world", "kind", "level", "agent", "user"].every((name) => isWanted(name, item));
       rows[at].hidden = !hit;
       shown += hit;
     });
@@ -180,6 +182,8 @@
     choice("outcome", items.map(outcome)),
     choice("world", items.map((item) => item.world).sort()),
     choice("kind", items.map((item) => item.kind).sort()),
+    choice("form", items.flatMap((item) => item.forms).sort()),
+    choice("level", items.map((item) => item.level).sort()),
   );
   for (const name of ["agent", "user"]) {
     const values = [...new Set(sections.map((one) => one.dataset[name]))];

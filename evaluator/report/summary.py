@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 
 from evaluator.kinds import KINDS
 from evaluator.report.statistics import LEVEL, RESAMPLES, Interval, Row, bootstrap_rows, pass_at_k, pass_hat_k
-from evaluator.report.tally import BILLION, FAULTS, AgentTally, TaskTally, UsageTally
+from evaluator.report.tally import BILLION, FAULTS, PLAIN, AgentTally, TaskTally, Traits, UsageTally
 from skillweave.schema.evaluation import (
     AgentSummary,
     CheckMean,
@@ -130,7 +130,8 @@ def _failures(classes: Counter[str]) -> dict[str, FailureCount]:
 class _Trait(NamedTuple):
     """A property by which the summary groups tasks."""
 
-    of: Callable[[TaskTally], str]
+    of: Callable[[Traits], Iterable[str]]
+    """The values of a task; a task may belong to several groups. Empty texts, and none at all, are unknown."""
     order: Callable[[str], tuple[int, str]]
 
 
@@ -140,17 +141,11 @@ def _in_order(names: Collection[str]) -> Callable[[str], tuple[int, str]]:
     return lambda value: (places.get(value, len(places)), value)
 
 
-def _difficulty(task: TaskTally) -> str:
-    calls = task.traits.calls
-    if calls < 1:
-        return UNKNOWN
-    if calls >= MANY_CALLS:
-        return _DIFFICULTIES[-1]
-    return _DIFFICULTIES[calls - 1]
+def _difficulty(calls: int) -> str:
+    return _DIFFICULTIES[min(calls, MANY_CALLS) - 1] if calls > 0 else UNKNOWN
 
 
-def _domains(task: TaskTally) -> str:
-    count = task.traits.domains
+def _domains(count: int) -> str:
     return f"{count} domain{'s' * (count > 1)}" if count else UNKNOWN
 
 
@@ -162,24 +157,46 @@ def _by_count(value: str) -> tuple[int, str]:
 
 _DIFFICULTIES = ["1 call", *(f"{calls} calls" for calls in range(2, MANY_CALLS)), f"{MANY_CALLS} and more calls"]
 _TRAITS = {
-    "world": _Trait(lambda task: task.traits.world, _in_order([])),
-    "domains": _Trait(_domains, _by_count),
-    "kind": _Trait(lambda task: task.traits.kind, _in_order([*KINDS])),
-    "split": _Trait(lambda task: task.traits.split, _in_order(get_args(Split))),
-    "difficulty": _Trait(_difficulty, _in_order(_DIFFICULTIES)),
-    "persona": _Trait(lambda task: task.traits.persona, _in_order([])),
-    "noise": _Trait(lambda task: task.traits.noise, _in_order(FAULTS.values())),
+    "world": _Trait(lambda traits: [traits.world], _in_order([])),
+    "domains": _Trait(lambda traits: [_domains(traits.domains)], _by_count),
+    "kind": _Trait(lambda traits: [traits.kind], _in_order([*KINDS])),
+    "form": _Trait(lambda traits: traits.forms, _in_order([PLAIN])),
+    "level": _Trait(lambda traits: [f"{traits.level}" if traits.level else UNKNOWN], _by_count),
+    "split": _Trait(lambda traits: [traits.split], _in_order(get_args(Split))),
+    "difficulty": _Trait(lambda traits: [_difficulty(traits.calls)], _in_order(_DIFFICULTIES)),
+    "persona": _Trait(lambda traits: [traits.persona], _in_order([])),
+    "noise": _Trait(lambda traits: [traits.noise], _in_order(FAULTS.values())),
 }
+
+
+COMPARED = ("kind", "form", "level")
+"""Traits by which agents are compared."""
+
+
+def values_of(traits: Traits, name: str) -> list[str]:
+    """The values of one trait that a task has: several forms, one of anything else."""
+    return [*filter(None, _TRAITS[name].of(traits))] or [UNKNOWN]
+
+
+def in_order(name: str, values: Iterable[str]) -> list[str]:
+    """Values of one trait in their order, each once."""
+    return sorted({*values}, key=_TRAITS[name].order)
+
+
+def side_by_side(agents: Sequence[AgentSummary]) -> dict[str, list[str]]:
+    """The compared traits in which tasks differ, each with its values; earlier summaries lack some traits."""
+    values = {name: [value for agent in agents for value in agent.by.get(name, ())] for name in COMPARED}
+    return {name: in_order(name, each) for name, each in values.items() if len({*each}) > 1 or name == "kind"}
 
 
 def _groups(tally: AgentTally, seed: str) -> dict[str, dict[str, TrialGroup]]:
     groups: dict[str, dict[str, TrialGroup]] = {}
-    for name, trait in _TRAITS.items():
+    for name in _TRAITS:
         members: dict[str, list[TaskTally]] = {}
         for task in tally.tasks.values():
-            members.setdefault(trait.of(task) or UNKNOWN, []).append(task)
-        values = sorted(members, key=trait.order)
-        groups[name] = {value: _group(members[value], f"{seed}/{name}/{value}") for value in values}
+            for value in values_of(task.traits, name):
+                members.setdefault(value, []).append(task)
+        groups[name] = {v: _group(members[v], f"{seed}/{name}/{v}") for v in in_order(name, members)}
     return groups
 
 

@@ -20,6 +20,8 @@ COUNTED_AS_FAILURES: tuple[ResultErrorKind, ...] = ("provider", "world", "user",
 """Errors of a trial. Other errors (an unreadable line, an unknown task, another dataset) belong to no trial."""
 FAULTS: dict[bool | None, str] = {False: "no faults planted", True: "faults planted"}
 """Values of the trait `noise`: whether a task has planted faults."""
+PLAIN = "plain"
+"""Stands for the form of a request that has none."""
 
 
 class Traits(NamedTuple):
@@ -27,6 +29,10 @@ class Traits(NamedTuple):
 
     world: str
     kind: str
+    forms: tuple[str, ...]
+    """Forms of the request; `PLAIN` if it has none; empty: unknown."""
+    level: int
+    """How difficult it is, from 1 to 5; 0: unknown."""
     split: str
     persona: str
     noise: str
@@ -119,15 +125,7 @@ class AgentTally:
             self.user.add(result.usage.user)
 
     def _add_trial(self, result: Result) -> None:
-        traits = Traits(
-            intern(result.world),
-            intern(result.kind or ""),
-            intern(result.split or ""),
-            intern(result.persona or ""),
-            FAULTS.get(result.noise, ""),
-            result.calls or 0,
-            len(result.domains),
-        )
+        traits = traits_of(result)
         task = self.tasks.setdefault(result.task_id, TaskTally(traits))
         # If results disagree about their task, the outcome must not depend on their order.
         task.traits = max(task.traits, traits)
@@ -153,6 +151,22 @@ class AgentTally:
             self.calls += checks.replay.calls
             self.differing_calls += len(checks.replay.differs)
             self.differing += bool(checks.replay.differs)
+
+
+def traits_of(result: Result) -> Traits:
+    """The properties of a result's task."""
+    forms = tuple(sorted(map(intern, result.forms or ())))
+    return Traits(
+        world=intern(result.world),
+        kind=intern(result.kind or ""),
+        forms=forms or (() if result.forms is None else (PLAIN,)),
+        level=result.level or 0,
+        split=intern(result.split or ""),
+        persona=intern(result.persona or ""),
+        noise=FAULTS.get(result.noise, ""),
+        calls=result.calls or 0,
+        domains=len(result.domains),
+    )
 
 
 def billionths(value: float | None) -> int | None:

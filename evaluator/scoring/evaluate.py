@@ -200,6 +200,8 @@ class Evaluator:
             persona=task.persona.style if task else None,
             noise=task.noise is not None if task else None,
             calls=task.difficulty.calls if task else None,
+            forms=[form.name for form in task.forms] if task else None,
+            level=task.difficulty.level if task else None,
             stop_reason=recorded.stop_reason,
             agent=recorded.agent_name,
             user=recorded.user.backend if recorded.user else None,

@@ -162,7 +162,9 @@ class AgentSummary(Record):
     overall: TrialGroup
     """All trials."""
     by: dict[str, dict[str, TrialGroup]]
-    """`world`, `domains`, `kind`, `split`, `difficulty`, `persona`, `noise` -> value -> its trials."""
+    """`world`, `domains`, `kind`, `form`, `level`, `split`, `difficulty`, `persona`, `noise` -> value -> its trials. A
+    task counts for each form of its request; one without counts as `plain`. `difficulty` is its number of golden
+    calls."""
     failures: dict[str, FailureCount]
     """Class of failure -> how many, most frequent first."""
     checks: dict[str, CheckMean]

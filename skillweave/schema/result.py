@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 
 from skillweave.schema.record import Record
 from skillweave.schema.score import Checks
+from skillweave.schema.task import FormName
 from skillweave.schema.trajectory import RolloutUsage
 
 ResultErrorKind = Literal["provider", "world", "user", "infrastructure", "trajectory", "task", "dataset", "judge"]
@@ -145,7 +146,11 @@ class Result(Record):
     noise: bool | None = None
     """Whether faults are planted in what the tools answer; None if the task is unknown."""
     calls: int | None = None
-    """Golden calls of the task, as its difficulty."""
+    """Golden calls of the task."""
+    forms: list[FormName] | None = None
+    """The forms in which the task's request is put; empty if it is a plain one, None if the task is unknown."""
+    level: int | None = None
+    """How difficult the task is, from 1 to 5; None if it is unknown."""
     stop_reason: str | None = None
     """What ended the trajectory."""
     agent: str | None = None
@@ -232,6 +237,17 @@ class ChangedTask(Record):
         return Fraction(self.b_passed, self.b_scored) - Fraction(self.a_passed, self.a_scored)
 
 
+class GroupComparison(Record):
+    """Tasks that have something in common, with the results of both sides."""
+
+    tasks: int
+    """Tasks with scored trials of both."""
+    rate_a: float
+    """Mean pass rate of the first over these tasks."""
+    rate_b: float
+    """Mean pass rate of the second over these tasks."""
+
+
 class AgentComparison(Record):
     """Results of two agents, or of one agent before and after, task by task. Each task counts the same."""
 
@@ -259,6 +275,8 @@ class AgentComparison(Record):
     """Two-sided p-value of the sign-flip test over tasks; with one trial a task that is McNemar's exact test."""
     is_exact: bool
     """Whether `p` is exact; otherwise it is from a seeded sample."""
+    by: dict[str, dict[str, GroupComparison]] = Field(default_factory=dict)
+    """`kind`, `form`, `level` -> value -> its tasks. A task counts for each form of its request, or as `plain`."""
     flipped: list[ChangedTask]
     """Tasks with different rates: first those that the second does worse, the largest differences first."""
     only_a: int

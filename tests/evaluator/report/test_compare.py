@@ -37,6 +37,22 @@ def test_common_tasks_are_paired_and_each_counts_the_same() -> None:
     assert found.p == 1.0
 
 
+def test_rates_are_told_by_kind_form_and_level(capsys: pytest.CaptureFixture[str]) -> None:
+    traits = {"A": {"forms": ["choice", "batch"], "level": 3}, "B": {"forms": []}, "C": {"forms": ["batch"]}}
+    sides = [[a_result(task, passed=task in passed, **traits[task]) for task in "ABC"] for passed in ("AB", "BC")]
+    found = of_two(*sides)
+    assert {form: (of.tasks, of.rate_a, of.rate_b) for form, of in found.by["form"].items()} == {
+        "plain": (1, 1.0, 1.0),
+        "batch": (2, 0.5, 0.5),
+        "choice": (1, 1.0, 0.0),
+    }
+    assert list(found.by["level"]) == ["3", "unknown"]
+    show_comparison(found)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "choice 1 100.0% 0.0%" in lines
+    assert "By kind" not in lines, "all are of one"
+
+
 def test_flipped_tasks_are_named_the_worst_for_the_second_first() -> None:
     a = [*trials("Better", 0, 2, "loop"), *trials("Down", 2, 2), *trials("Slightly", 2, 2), *trials("Same", 1, 2)]
     b = [

@@ -173,6 +173,16 @@ def test_each_agent_has_its_own_figures_and_a_row_by_kind(tmp_path: Path) -> Non
     assert "50.0 %" not in text
 
 
+def test_forms_and_levels_are_reported_beside_kinds(tmp_path: Path) -> None:
+    some = [("A", {"forms": ["choice", "errands"], "level": 4}), ("B", {"forms": [], "level": 1})]
+    results = [a_result(task, agent=agent, **traits) for agent in ("v/one", "v/two") for task, traits in some]
+    text = a_page(tmp_path, [], results).read_text("utf-8")
+    assert 'id="by-form"' in text
+    assert 'id="by-level"' in text
+    first = next(item for item in held(tmp_path / "report.html") if item["id"] == "A#0")
+    assert (first["forms"], first["level"]) == (["choice", "errands"], "4")
+
+
 def test_a_user_that_leaves_too_often_is_warned_of(tmp_path: Path) -> None:
     def page(left: int) -> str:
         held = [a_result(f"T{at}", checks={"user": {"score": 1.0, "left": at < left}}) for at in range(100)]

@@ -126,7 +126,8 @@ def test_groups_are_named_and_in_order() -> None:
             a_result("D", calls=1, persona=None),
         ]
     ).by
-    assert list(found) == ["world", "domains", "kind", "split", "difficulty", "persona", "noise"]
+    traits = ["world", "domains", "kind", "form", "level", "split", "difficulty", "persona", "noise"]
+    assert list(found) == traits
     assert list(found["difficulty"]) == ["1 call", "2 calls", "10 and more calls"]
     assert list(found["kind"]) == ["do", "inform"]
     assert list(found["split"]) == ["train", "validation", "test"]
@@ -135,6 +136,26 @@ def test_groups_are_named_and_in_order() -> None:
     assert found["noise"]["faults planted"].rate == 0.0
     assert found["difficulty"]["10 and more calls"].rate == 0.5
     assert found["split"]["train"].rate == 0.5
+
+
+def test_a_task_counts_for_each_of_its_forms_and_a_plain_one_for_that() -> None:
+    found = only(
+        [
+            a_result("A", forms=["errands", "choice"], level=5),
+            a_result("B", forms=["choice"], level=3, passed=False),
+            a_result("C", forms=[], level=1),
+            a_result("D"),
+        ]
+    )
+    assert {form: group.tasks for form, group in found.by["form"].items()} == {
+        "plain": 1,
+        "choice": 2,
+        "errands": 1,
+        "unknown": 1,
+    }
+    assert list(found.by["level"]) == ["1", "3", "5", "unknown"]
+    assert found.by["form"]["choice"].rate == 0.5
+    assert found.overall.tasks == 4
 
 
 def test_results_are_grouped_by_how_many_domains_their_tasks_lie_in() -> None:
@@ -294,6 +315,7 @@ def test_the_terminal_shows_each_agent_by_itself_and_all_of_them_by_kind(capsys:
         "v/one with offline/user 100.0% of 1 100.0% of 1",
         "v/two with offline/user 0.0% of 3 -",
     ]
+    assert not any(line.startswith(("Agents by form", "Agents by level")) for line in lines), "they do not differ"
     # 2 of 5 is the rate of nobody.
     assert not any("40.0%" in line for line in lines)
 
@@ -333,3 +355,20 @@ def test_rich_reads_no_markup_on_a_terminal(
     shown = capsys.readouterr().out
     assert "[red]W[/red]" in shown
     assert ":smile:" in shown
+
+
+def test_the_terminal_shows_agents_by_form_and_level_where_tasks_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    hard = {"forms": ["choice", "errands"], "level": 4}
+    results = [a_result(task, agent=agent, **of) for agent in ("v/1", "v/2") for task, of in (("A", hard), ("B", {}))]
+    show_summary(summarise(results))
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[lines.index("Agents by form: rate") + 1] == "agent choice errands unknown"
+    assert lines[lines.index("Agents by level: rate") + 1] == "agent 4 unknown"
+
+
+def test_a_summary_made_before_tasks_had_forms_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    old = summarise([a_result("A", agent=agent) for agent in ("v/1", "v/2")]).model_dump(mode="json")
+    for agent in old["by_agent"]:
+        del agent["by"]["form"], agent["by"]["level"]
+    show_summary(EvaluationSummary.model_validate(old))
+    assert "Agents by kind: rate" in capsys.readouterr().out

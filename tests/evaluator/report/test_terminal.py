@@ -3,7 +3,7 @@ import pty
 from io import StringIO
 
 from evaluator.report import ShownConversation
-from evaluator.report.terminal import show_conversation
+from evaluator.report.transcript import show_conversation
 from tests.evaluator.report.trials import BOOK, a_conversation, a_miss, a_pass, agent, user
 
 
