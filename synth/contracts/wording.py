@@ -1,8 +1,8 @@
 """Values, tools and tables in the words that people use. The checks of a conversation understand the same forms."""
 
 import re
-from collections.abc import Mapping
-from datetime import date, datetime
+from collections.abc import Collection, Mapping
+from datetime import date, datetime, timedelta
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint, FusedEntity, FusedTool
@@ -19,19 +19,29 @@ ENDED_STATUSES = frozenset(
     }
 )
 """Statuses of rows of which nothing comes any more."""
+RELATIVE_SHARE = 0.35
+"""Share of the near days that are said by their distance from today."""
 _SNAKE_CASE = re.compile(r"[a-z]+(_[a-z0-9]+)+")
 
 
 def value_in_words(
-    value: Json, kind: AttributeType, unit: str | None, now: str, random: Random, *, is_birth: bool = False
+    value: Json,
+    kind: AttributeType,
+    unit: str | None,
+    now: str,
+    random: Random,
+    *,
+    is_birth: bool = False,
+    others: Collection[date] = (),
 ) -> str:
-    """A value as people say it: `Friday 24 January at 09:30`, `45.00`, `cleaning`.
+    """A value as people say it: `Friday 24 January at 09:30`, `tomorrow at 09:30`, `45.00`, `cleaning`.
 
     Args:
         unit: `cents` for an amount; None: no unit.
         now: The clock; a day that is near is said without its year.
         random: Chooses among the forms of a day.
         is_birth: Whether it is a day of birth, which is always said with its year.
+        others: Days that are said too. A weekday that one of them shares says too little.
     """
     text = str(value)
     if unit == "cents" and isinstance(value, int):
@@ -40,11 +50,29 @@ def value_in_words(
         return "yes" if value else "no"
     if kind in ("date", "datetime"):
         moment = datetime.fromisoformat(text)
-        day = _day_in_words(moment.date(), date.fromisoformat(now[:10]), random, is_dated=is_birth)
+        today = date.fromisoformat(now[:10])
+        is_relative = not is_birth and random.random() < RELATIVE_SHARE
+        day = relative_day_in_words(moment.date(), today, others) if is_relative else ""
+        day = day or _day_in_words(moment.date(), today, random, is_dated=is_birth)
         return day if kind == "date" else f"{day} at {moment:%H:%M}"
     if isinstance(value, float):
         return f"{value:g}"
     return text.replace("_", " ") if kind == "string" and _SNAKE_CASE.fullmatch(text) else text
+
+
+def relative_day_in_words(day: date, today: date, others: Collection[date] = ()) -> str:
+    """A near day by its distance from today: `tomorrow`, `Thursday`, `Friday next week`. Empty if it is not near, or if
+    one of the other days has its weekday.
+    """
+    days = (day - today).days
+    weeks = (day - timedelta(day.weekday()) - (today - timedelta(today.weekday()))).days // 7
+    if days in (-1, 0, 1):
+        return ("today", "tomorrow", "yesterday")[days]
+    if not -7 < days < 14 or any(other != day and other.weekday() == day.weekday() for other in others):
+        return ""
+    if 0 < days < 7:
+        return f"{day:%A}"
+    return {-1: f"last {day:%A}", 1: f"{day:%A} next week"}.get(weeks, "")
 
 
 def identifying_sentence(name: str, words: str, random: Random) -> str:

@@ -41,6 +41,8 @@ class FactCollector:
         self._row_names: dict[tuple[str, str], str] = {}
         self._said_of: dict[tuple[str, str], str] = {}
         self._row_values = [value for row in combination.rows for value in row.columns.values()]
+        said = [*self._row_values, *(value.value for value in combination.values)]
+        self._days = {date.fromisoformat(str(one)[:10]) for one in said if value_type(one) in ("date", "datetime")}
         self._sets = {
             (template.calls[terms.call].tool, terms.every.entity) for terms in combination.terms if terms.every
         }
@@ -54,7 +56,15 @@ class FactCollector:
         """Add a fact under an id that is its name; the first value of a name stays."""
         if name not in self._facts:
             kind, unit = value_type(value), "cents" if name.endswith("_cents") else None
-            words = value_in_words(value, kind, unit, self._combination.now, self._random, is_birth="birth" in name)
+            words = value_in_words(
+                value,
+                kind,
+                unit,
+                self._combination.now,
+                self._random,
+                is_birth="birth" in name,
+                others=self._days,
+            )
             says = ""
             if secret:
                 words = str(value) if kind == "string" else words

@@ -32,6 +32,7 @@ NO_WORDS = "no words for it"
 NAME_PREFIX = 4
 """Words of a name that have fewer letters do not count when a text is searched for the name."""
 _SLOT = re.compile(r"\{(\w+)\}")
+_CLOCK = re.compile(r"\d+:\d+")
 _DIGITS = re.compile(r"\d+")
 _PLACEHOLDER = re.compile(r"<[\w.]+>|\{\w+\}")
 """Names of things that stand in the question alone."""
@@ -276,9 +277,16 @@ def _quoted(fact: KnownFact) -> str:
 
 
 def _says_figures(fact: KnownFact, text: str) -> bool:
-    """Whether a text holds all figures of a fact. Names and enum values may be put in other words."""
+    """Whether a text holds all figures of a fact, and the weekday of a day that has none.
+
+    Names and enum values may be put in other words.
+    """
     if fact.type in ("string", "boolean"):
         return True
+    if fact.type in ("date", "datetime") and not _DIGITS.search(_CLOCK.sub("", fact.words)):
+        said = re.findall(r"[a-z]{4,}", text.casefold())
+        if not {*re.findall(r"[a-z]{4,}", fact.words.casefold())} <= {*said}:
+            return False
     return not Counter(_DIGITS.findall(fact.words)) - Counter(_DIGITS.findall(text))
 
 

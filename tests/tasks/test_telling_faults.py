@@ -120,3 +120,11 @@ def test_nobody_is_asked_for_words_for_what_identifies_the_person() -> None:
     bare = Telling(id="1", first_message="Move it.", goal=GOAL, facts=[])
     assert faults_of(bare, email) == []
     assert faults("Move it.", email) == ["there is no fact 'me.email'"]
+
+
+def test_a_day_that_is_said_by_its_weekday_is_said_so() -> None:
+    known = STARTS.model_copy(update={"withheld": False, "words": "Tuesday next week at 12:30", "volunteered": True})
+    assert faults("Come on tuesday next week at 12:30.", known, tell="first") == []
+    assert faults("Come at 12:30.", known, tell="first") == [
+        "the first message does not say 'Tuesday next week at 12:30', which is marked `first`"
+    ]
