@@ -1,4 +1,5 @@
 from math import comb
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,11 @@ def test_common_tasks_are_paired_and_each_counts_the_same() -> None:
 
 
 def test_rates_are_told_by_kind_form_and_level(capsys: pytest.CaptureFixture[str]) -> None:
-    traits = {"A": {"forms": ["choice", "batch"], "level": 3}, "B": {"forms": []}, "C": {"forms": ["batch"]}}
+    traits: dict[str, dict[str, Any]] = {
+        "A": {"forms": ["choice", "batch"], "level": 3},
+        "B": {"forms": []},
+        "C": {"forms": ["batch"]},
+    }
     sides = [[a_result(task, passed=task in passed, **traits[task]) for task in "ABC"] for passed in ("AB", "BC")]
     found = of_two(*sides)
     assert {form: (of.tasks, of.rate_a, of.rate_b) for form, of in found.by["form"].items()} == {

@@ -174,7 +174,10 @@ def test_each_agent_has_its_own_figures_and_a_row_by_kind(tmp_path: Path) -> Non
 
 
 def test_forms_and_levels_are_reported_beside_kinds(tmp_path: Path) -> None:
-    some = [("A", {"forms": ["choice", "errands"], "level": 4}), ("B", {"forms": [], "level": 1})]
+    some: list[tuple[str, dict[str, Any]]] = [
+        ("A", {"forms": ["choice", "errands"], "level": 4}),
+        ("B", {"forms": [], "level": 1}),
+    ]
     results = [a_result(task, agent=agent, **traits) for agent in ("v/one", "v/two") for task, traits in some]
     text = a_page(tmp_path, [], results).read_text("utf-8")
     assert 'id="by-form"' in text

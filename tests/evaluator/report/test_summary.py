@@ -358,7 +358,7 @@ def test_rich_reads_no_markup_on_a_terminal(
 
 
 def test_the_terminal_shows_agents_by_form_and_level_where_tasks_differ(capsys: pytest.CaptureFixture[str]) -> None:
-    hard = {"forms": ["choice", "errands"], "level": 4}
+    hard: dict[str, Any] = {"forms": ["choice", "errands"], "level": 4}
     results = [a_result(task, agent=agent, **of) for agent in ("v/1", "v/2") for task, of in (("A", hard), ("B", {}))]
     show_summary(summarise(results))
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]

@@ -3,7 +3,6 @@
 from functools import cache
 from typing import Any
 
-from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from tests.rollout.offline_agents.clinic import (
     APPOINTMENTS,
@@ -44,7 +43,7 @@ def tasks_with_forms() -> tuple[Task, ...]:
     return *beside, _total(), _thought_better(), _two_errands(), _insisting(), _false_price()
 
 
-def course(name: str, *calls: tuple[str, dict[str, Json]], told: bool = True) -> dict[str, Any]:
+def course(name: str, *calls: tuple[str, dict[str, Any]], told: bool = True) -> dict[str, Any]:
     """A course of these calls."""
     return {"name": name, "calls": [{"tool": tool, "arguments": given} for tool, given in calls], "told": told}
 
