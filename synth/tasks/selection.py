@@ -103,21 +103,22 @@ class InstanceChooser:
         lanes = self._turns()
         fitting: dict[str, list[Combination]] = {}
         for name in lanes:
-            own = callers[self.inputs.splits[name]]
+            own, before = callers[self.inputs.splits[name]], fitting.get(name, [])
+            most = len(before) + self.inputs.most[name]
             if name in able:
-                found = self._fitting(known[name], able[name], own)
+                found = self._fitting(known[name], able[name], own, most)
             else:
-                found = self._sought(known[name], own, self.inputs.most[name], self._any_misfit)
+                found = self._sought(known[name], own, most, self._any_misfit)
             levels = _levels(self.world, self.inputs, found)
             fitting[name] = [one for one in found if one.id in levels]
             if found and not levels:
                 self._lacking[name] = OTHER_LEVEL
-            lanes.settle(name, [*levels.values()])
+            lanes.settle(name, [*levels.values()][len(before) :])
         return _selection(self.inputs, fitting, self._lacking | dict.fromkeys(lanes.ahead, ENOUGH))
 
     def _turns(self) -> TemplateTurns:
         turns = Turns(self.inputs.templates, self.inputs.levels)
-        return TemplateTurns(turns, self.inputs.expected(), self.inputs.enough)
+        return TemplateTurns(turns, self.inputs.expected(), self.inputs.most, self.inputs.enough)
 
     def _contested(self) -> list[str]:
         """Templates that are tried for everybody, before persons are shared out; the others take who is left.
@@ -125,12 +126,11 @@ class InstanceChooser:
         They are those outside the largest split that will be tried if each gives what is wanted of it.
         """
         home = max(self.inputs.splits.values(), key=STRICTEST_FIRST.index, default=None)
-        lanes, expected, contested = self._turns(), self.inputs.expected(), []
+        lanes, expected, planned = self._turns(), self.inputs.expected(), set[str]()
         for name in lanes:
             lanes.settle(name, [expected[name]] * self.inputs.most[name])
-            if self.inputs.splits[name] != home:
-                contested.append(name)
-        return contested
+            planned.add(name)
+        return [name for name, split in self.inputs.splits.items() if name in planned and split != home]
 
     def _allotted(self, able: Mapping[str, Sequence[Combination]]) -> dict[Split, list[str]]:
         """The callers of each split. Of templates that were not tried it is not known who could have them."""
@@ -147,13 +147,12 @@ class InstanceChooser:
         return self._sought(template, self.world.callers, count, self.misfit)
 
     def _fitting(
-        self, template: TaskTemplate, combinations: Sequence[Combination], callers: Collection[str]
+        self, template: TaskTemplate, combinations: Sequence[Combination], callers: Collection[str], most: int
     ) -> list[Combination]:
         """Those of a template's combinations that some callers may have.
 
         If there are misfits among them, the callers' instances are sought once more, past all misfits.
         """
-        most = self.inputs.most[template.id]
         own = [one for one in combinations if one.caller in callers][:most]
         if combinations and not own:
             self._lacking[template.id] = "other splits have everybody who could have it"
@@ -202,7 +201,8 @@ def _candidates(world: World, inputs: SelectionInput) -> Selection:
         if not one.template.forms
     ]
     split_of = allot_persons(world.callers, demands)
-    lanes = TemplateTurns(Turns(inputs.templates, inputs.levels), inputs.expected(), inputs.enough, is_fused=True)
+    turns = Turns(inputs.templates, inputs.levels)
+    lanes = TemplateTurns(turns, inputs.expected(), inputs.most, inputs.enough, is_fused=True)
     found: dict[str, list[Combination]] = {}
     lacking: dict[str, str] = {}
     for name in lanes:

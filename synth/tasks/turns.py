@@ -6,7 +6,7 @@ Whichever lane lags most comes next; within it, first what the mix of levels lac
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evaluator.kinds import KINDS
 from skillweave.schema.combination import TaskTemplate
@@ -35,7 +35,7 @@ def is_refusal(template: TaskTemplate) -> bool:
 def lanes_of(template: TaskTemplate) -> list[str]:
     """The lanes in which a template counts: of a goal its forms; of another kind the kind, with its form if it has one.
 
-    A goal of several forms counts in each.
+    A goal of several forms counts in each, with an equal part.
     """
     if is_goal(template):
         return [*dict.fromkeys(template.forms)] or [PLAIN]
@@ -73,12 +73,12 @@ class Turns:
         """Lanes of goals."""
         self.formless = {lane for template in templates if not template.forms for lane in lanes_of(template)}
         """Lanes of what is asked for in no form."""
-        self.found: Counter[str] = Counter()
+        self.found: dict[str, float] = dict.fromkeys(self.shares, 0)
         """Lane -> how many have been found."""
         self._known = {template.id: template for template in templates}
         self._place = {template.id: place for place, template in enumerate(templates)}
         self._wanted = levels
-        self._vain: Counter[str] = Counter()
+        self._vain: dict[str, float] = dict.fromkeys(self.shares, 0)
         self._levels: Counter[int] = Counter()
         self._covered: Counter[str] = Counter()
 
@@ -104,9 +104,10 @@ class Turns:
         known = self._known[template]
         self._covered[_covered(known)] += 1
         self._levels.update(levels)
-        for lane in lanes_of(known):
-            self.found[lane] += len(levels)
-            self._vain[lane] += not levels
+        lanes = lanes_of(known)
+        for lane in lanes:
+            self.found[lane] += len(levels) / len(lanes)
+            self._vain[lane] += (not levels) / len(lanes)
 
     def _progress(self, lane: str) -> float:
         return (self.found[lane] + IN_VAIN * self._vain[lane]) / self.shares[lane]
@@ -123,25 +124,36 @@ class Turns:
 class TemplateTurns:
     """The templates of a world in turn, until each lane has what is enough.
 
-    Whoever takes one settles what came of it before taking the next.
+    Whoever takes one settles what came of it before taking the next. In a world of one domain, those that gave all that
+    was wanted of them come once more in the end, where their lane still lacks something.
     """
 
     turns: Turns
     ahead: dict[str, int]
     """Template that is still to be tried -> the level that is expected of it."""
+    most: Mapping[str, int]
+    """Template -> how many are wanted of it."""
     enough: int
-    """What the lanes share; 0: every template is tried."""
+    """What the lanes share; 0: every template is tried, once."""
     is_fused: bool = False
     """Whether all stories, and what is declined, are tried all the same: a fused world has few."""
+    again: dict[str, int] = field(default_factory=dict)
+    """Template that gave all that was wanted of it -> the level of what it gave."""
 
     def __iter__(self) -> Iterator[str]:
-        while (name := self.turns.next(self.ahead, self._open_lanes())) is not None:
-            del self.ahead[name]
+        yield from self._taken(self.ahead)
+        yield from self._taken(dict(self.again) if self.enough and not self.is_fused else {})
+
+    def _taken(self, ahead: dict[str, int]) -> Iterator[str]:
+        while (name := self.turns.next(ahead, self._open_lanes())) is not None:
+            del ahead[name]
             yield name
 
     def settle(self, template: str, levels: Sequence[int]) -> None:
         """Count what came of a template; see `Turns.settle`."""
         self.turns.settle(template, levels)
+        if levels and len(levels) >= self.most[template]:
+            self.again[template] = levels[0]
 
     def _open_lanes(self) -> list[str]:
         shares, found = self.turns.shares, self.turns.found

@@ -27,12 +27,15 @@ def refusals(count: int, *forms: str) -> list[TaskTemplate]:
 
 def tried(templates: Sequence[TaskTemplate], enough: int, *, each: int = 1, level: int = 2) -> list[str]:
     """The templates that are tried if each has so many instances."""
-    lanes = TemplateTurns(Turns(templates, LEVELS), dict.fromkeys([one.id for one in templates], level), enough)
+    names_of = [one.id for one in templates]
+    lanes = TemplateTurns(
+        Turns(templates, LEVELS), dict.fromkeys(names_of, level), dict.fromkeys(names_of, each), enough
+    )
     names = []
     for name in lanes:
         names.append(name)
         lanes.settle(name, [level] * each)
-    return names
+    return [*dict.fromkeys(names)]
 
 
 def sorts(names: Sequence[str]) -> dict[str, int]:
@@ -50,10 +53,23 @@ def test_all_lanes_of_goals_have_the_same_and_refusals_their_share() -> None:
     }
 
 
-def test_a_goal_of_two_forms_counts_for_both() -> None:
+def test_a_goal_of_two_forms_counts_for_both_with_half_of_it() -> None:
     both = a_template(id="x", forms=["choice", "condition"])
     assert lanes_of(both) == ["choice", "condition"]
-    assert sorts(tried(goals(9, "choice", "condition"), 10)) == {"goal_choice_condition": 5}
+    assert sorts(tried(goals(20, "choice", "condition"), 10)) == {"goal_choice_condition": 10}
+
+
+def test_what_gave_all_that_was_wanted_of_it_comes_again_where_a_lane_lacks_something() -> None:
+    templates = [*goals(9), *goals(2, "choice")]
+    lanes = TemplateTurns(
+        Turns(templates, LEVELS), {one.id: 2 for one in templates}, {one.id: 2 for one in templates}, 20
+    )
+    taken = Counter[str]()
+    for name in lanes:
+        taken[name] += 1
+        lanes.settle(name, [] if name == "goal_choice_0" else [2, 2])
+    assert (taken["goal_choice_0"], taken["goal_choice_1"]) == (1, 2)
+    assert set(taken.values()) == {1, 2}
 
 
 def test_what_is_enough_is_not_tried() -> None:
