@@ -143,7 +143,7 @@ class Event(Record):
     """How often a candidate is picked: each has a daily chance of about 6 % times this."""
 
 
-_SECTION = re.compile(r"<!-- tool: (?P<name>\w+) -->\n.*?<!-- /tool: (?P=name) -->\n?", re.DOTALL)
+_SECTION = re.compile(r"<!-- tool: (?P<name>\w+) -->\n.*?<!-- /tool: (?P=name) -->\n*", re.DOTALL)
 _RULE = re.compile(r"\[(R\d+|B\d+)\]")
 
 
@@ -173,7 +173,7 @@ class Policy(Record):
     def for_tools(self, names: Collection[str]) -> "Policy":
         """The policy without the sections of other tools. Text that belongs to no tool stays."""
         kept = _SECTION.sub(lambda match: match.group(0) if match["name"] in names else "", self.text)
-        return self.model_copy(update={"text": kept})
+        return self.model_copy(update={"text": kept.rstrip() + "\n"})
 
 
 TransferReason = Literal["policy", "no_tool", "cannot_verify", "user_request"]

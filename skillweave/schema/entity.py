@@ -25,7 +25,7 @@ Weekday = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satur
 
 
 class Generate(Record):
-    """How the values of an attribute are drawn: by exactly one of `values`, `low`, `fake`, `pattern`, or by `sql` alone."""
+    """How the values of an attribute are drawn: by one of `values`, `low`, `fake` and `pattern`, or by `sql` alone."""
 
     values: Scalars | None = None
     """Draw one of these values."""

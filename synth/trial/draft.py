@@ -5,6 +5,8 @@ Every part of a draft is checked as soon as it is there, so that its author hear
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
+from random import Random
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Invariant, Parameter, Tool
@@ -16,6 +18,8 @@ from synth.search.slots import bound_names
 
 PLACEHOLDER_INVARIANT = Invariant(id="placeholder", never="SELECT 1 WHERE 0")
 """Stands in a draft that has no invariants yet, because a blueprint must have one."""
+STEPS = (1, 1, 1, 2, 3, 5)
+"""From one rule's number to the next. Every policy has gaps, so that none tells which sections a task leaves out."""
 
 
 def draft_of(
@@ -106,14 +110,15 @@ def problem_text(problem: ContractProblem) -> str:
     return f"{problem.where}: {problem.message}"
 
 
-def formulate(draft: Blueprint, initials: str) -> Blueprint:
+def formulate(draft: Blueprint, initials: str, steps: Sequence[int] = STEPS) -> Blueprint:
     """The blueprint that later steps read: rules numbered, prefixes allocated, parameters completed.
 
     Args:
         draft: An accepted draft, whose rules have the names that their author gave them.
         initials: The letters that this server's prefixes begin with (`server_initials`).
+        steps: What may lie between the number of a rule and the next one's.
     """
-    numbers = rule_numbers(draft)
+    numbers = rule_numbers(draft, steps)
     tools = [_formulated_tool(tool, numbers) for tool in draft.tools]
     return with_prefixes(draft, initials).model_copy(update={"tools": tools})
 
@@ -126,14 +131,16 @@ def with_prefixes(draft: Blueprint, initials: str) -> Blueprint:
     return draft.model_copy(update={"entities": tables[:count], "relationships": tables[count:]})
 
 
-def rule_numbers(draft: Blueprint) -> dict[str, str]:
-    """The author's name of each rule -> `R1`, `R2`, ... in the order in which tools state them."""
+def rule_numbers(draft: Blueprint, steps: Sequence[int] = STEPS) -> dict[str, str]:
+    """The author's name of each rule -> its number, `R4`, in the order in which tools state them, with gaps."""
     rules = [
         rule
         for tool in draft.tools
         for rule in (*(guard.rule for guard in tool.guards), *(effect.rule for effect in tool.effects))
     ]
-    return {rule: f"R{number}" for number, rule in enumerate(dict.fromkeys(rules), start=1)}
+    random, distinct = Random(f"{draft.server}/rules"), list(dict.fromkeys(rules))
+    numbers = accumulate(random.choice(steps) for _ in distinct)
+    return {rule: f"R{number}" for rule, number in zip(distinct, numbers, strict=True)}
 
 
 def server_initials(servers: list[str]) -> dict[str, str]:

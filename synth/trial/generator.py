@@ -23,20 +23,27 @@ import sqlite3
 from datetime import datetime, timedelta
 from random import Random
 
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
 
 def key(prefix, number):
     """The key of a row."""
     return f"{{prefix}}-{{number:04d}}"
 
 
-def unseen(seen, draw):
-    """A value that was not drawn before, or the last one drawn after many tries."""
+def unseen(seen, draw, mark=str):
+    """A value whose mark was not drawn before, or the last one drawn after many tries."""
     for _ in range(1000):
         value = draw()
-        if value not in seen:
+        if mark(value) not in seen:
             break
-    seen.add(value)
+    seen.add(mark(value))
     return value
+
+
+def half_day(moment):
+    """The day of a moment, and whether it is in the morning."""
+    return moment[:10], moment[11:13] < "12"
 
 
 def number(rng, low, high, step):
@@ -45,14 +52,23 @@ def number(rng, low, high, step):
     return int(value) if value == int(value) and step == int(step) else round(value, 4)
 
 
-def day(rng, clock, low, high, step):
+def away(rng, clock, unit, low, high, step, closed):
+    """A moment so far from the clock, on a day of the week that is not closed."""
+    for _ in range(1000):
+        found = clock + timedelta(**{{unit: number(rng, low, high, step)}})
+        if WEEKDAYS[found.weekday()] not in closed:
+            break
+    return found
+
+
+def day(rng, clock, low, high, step, closed=()):
     """A date so many days from the clock."""
-    return (clock + timedelta(days=number(rng, low, high, step))).strftime("%Y-%m-%d")
+    return away(rng, clock, "days", low, high, step, closed).strftime("%Y-%m-%d")
 
 
-def moment(rng, clock, unit, low, high, step, times):
+def moment(rng, clock, unit, low, high, step, times, closed=()):
     """A moment so far from the clock; at one of the times of day, where there are any."""
-    found = clock + timedelta(**{{unit: number(rng, low, high, step)}})
+    found = away(rng, clock, unit, low, high, step, closed)
     if times:
         hour, minute = rng.choice(times).split(":")
         found = found.replace(hour=int(hour), minute=int(minute), second=0)
@@ -78,7 +94,7 @@ def generate(seed, now, people, pools):
 
 
 def derive(made, now):
-    """Compute the columns that follow from others."""
+    """Compute the columns that follow from others, and what becomes of some that were drawn."""
     database = sqlite3.connect(":memory:")
     for table, columns in COLUMNS.items():
         database.execute(f"CREATE TABLE {{table}} ({{', '.join(columns)}})")
@@ -87,8 +103,9 @@ def derive(made, now):
         database.executemany(f"INSERT INTO {{table}} VALUES ({{marks}})", rows)
     for table, column, expression in DERIVED:
         given = {{"now": now}} if ":now" in expression else {{}}
+        empty = "IS NOT NULL" if (table, column) in DRAWN else "IS NULL"
         try:
-            database.execute(f"UPDATE {{table}} SET {{column}} = ({{expression}}) WHERE {{column}} IS NULL", given)
+            database.execute(f"UPDATE {{table}} SET {{column}} = ({{expression}}) WHERE {{column}} {{empty}}", given)
         except sqlite3.Error as error:
             raise ValueError(f"{{table}}.{{column}}: {{error}}")
     for table, column, _ in DERIVED:
@@ -99,6 +116,7 @@ def derive(made, now):
 
 COLUMNS = {columns}
 DERIVED = {derived}
+DRAWN = {drawn}
 BOOLEAN = {boolean}
 '''
 
@@ -119,11 +137,11 @@ def write_generator(server: str, core: str, filled: Sequence[Entity], tables: Se
     about = f"Tables, in the order in which they need each other: {', '.join(entity.table for entity in ordered)}."
     sections = [HEAD.format(server=server, about=_wrapped(about))]
     sections += [_function(entity, entity.name == core) for entity in ordered]
-    derived = [
-        (entity.table, attribute.name, attribute.generate.sql)
+    computed = [
+        (entity.table, attribute.name, generate)
         for entity in ordered
         for attribute in entity.attributes
-        if attribute.generate and attribute.generate.sql
+        if (generate := attribute.generate) and generate.sql
     ]
     boolean = sorted(
         (entity.table, attribute.name)
@@ -138,7 +156,8 @@ def write_generator(server: str, core: str, filled: Sequence[Entity], tables: Se
                 for entity in ordered
             ),
             columns=_literal({entity.table: [attribute.name for attribute in entity.attributes] for entity in tables}),
-            derived=_literal(derived),
+            derived=_literal([(table, column, generate.sql) for table, column, generate in computed]),
+            drawn=_literal([(table, column) for table, column, generate in computed if generate.is_drawn]),
             boolean=_literal(boolean),
         )
     )
@@ -169,7 +188,7 @@ def _function(entity: Entity, is_core: bool) -> str:
     lines += [
         f"seen_{attribute.name} = set()"
         for attribute in entity.attributes
-        if attribute.unique and attribute.generate and not attribute.generate.sql
+        if (generate := attribute.generate) and generate.is_drawn and (attribute.unique or generate.apart)
     ]
     literal = entity.rows.literal
     if literal:
@@ -217,14 +236,17 @@ def _drawn(entity: Entity, attribute: Attribute, is_core: bool) -> str:
     if is_core and attribute.shared:
         return f'person["{attribute.name}"]'
     if entity.rows.per and attribute.references and attribute.name == _parent_reference(entity):
-        return f'parent["{attribute.references.partition(".")[2]}"]'
+        return f'parent["{_parent_key(entity)}"]'
     generate = attribute.generate
     if generate is None:
         return _undrawn(entity, attribute)
-    if generate.sql:
+    if not generate.is_drawn:
         return "None"
     drawn = _expression(attribute, generate)
-    if attribute.unique:
+    if generate.apart:
+        parent = f'parent["{_parent_key(entity)}"]' if entity.rows.per else '""'
+        drawn = f"unseen(seen_{attribute.name}, lambda: {drawn}, lambda value: ({parent}, half_day(value)))"
+    elif attribute.unique:
         drawn = f"unseen(seen_{attribute.name}, lambda: {drawn})"
     return f"None if rng.random() < {generate.empty} else {drawn}" if generate.empty else drawn
 
@@ -265,10 +287,11 @@ def _expression(attribute: Attribute, generate: Generate) -> str:
     if generate.fake is not None:
         return f"rng.choice(pools[{_quoted(generate.fake)}])"
     bounds = f"{_short(generate.low)}, {_short(generate.high)}, {_short(generate.step)}"
+    closed = f", {generate.closed!r}" if generate.closed else ""
     if attribute.type == "date":
-        return f"day(rng, clock, {bounds})"
+        return f"day(rng, clock, {bounds}{closed})"
     if attribute.type == "datetime":
-        return f'moment(rng, clock, "{generate.unit}", {bounds}, {generate.times!r})'
+        return f'moment(rng, clock, "{generate.unit}", {bounds}, {generate.times!r}{closed})'
     return f"number(rng, {bounds})"
 
 
@@ -282,6 +305,12 @@ def _parent_reference(entity: Entity) -> str:
         if attribute.references and attribute.references.partition(".")[0] == entity.rows.per:
             return attribute.name
     raise AuthorError(f"rows of {entity.name} are per {entity.rows.per}, but no attribute references it")
+
+
+def _parent_key(entity: Entity) -> str:
+    """The key of the row that a row is drawn for."""
+    reference = entity.attribute(_parent_reference(entity)).references or ""
+    return reference.partition(".")[2]
 
 
 def _parent_table(entity: Entity) -> str:

@@ -31,6 +31,16 @@ def test_a_policy_can_be_cut_down_to_some_tools() -> None:
     assert "`transfer_to_human`" in kept.text
 
 
+def test_nothing_shows_that_sections_were_left_out() -> None:
+    policy = Policy(world="DentalClinic", text=TEXT)
+    for left_out in policy.tools:
+        text = policy.for_tools({*policy.tools} - {left_out}).text
+        assert "\n\n\n" not in text
+        assert not text.endswith("\n\n")
+        assert f"`{left_out}`)" not in text
+    assert policy.for_tools(policy.tools).text == policy.text
+
+
 def test_companies_sound_different_and_state_the_same_rules() -> None:
     other = assemble_manual(ManualWriter(CONTRACT, Random(2)).parts(), CONTRACT)
     assert other != TEXT
@@ -81,7 +91,7 @@ def pay(manual: dict[str, Any]) -> dict[str, Any]:
     ("change", "fault"),
     [
         (lambda m: pay(m)["paragraphs"].pop(), "the section of pay_invoice lacks R"),
-        (lambda m: pay(m)["paragraphs"].append(pay(m)["paragraphs"][0]), "the section of pay_invoice has R50 2 times"),
+        (lambda m: pay(m)["paragraphs"].append(pay(m)["paragraphs"][0]), " 2 times; leave it in one paragraph"),
         (lambda m: pay(m)["paragraphs"][0]["rules"].append("R999"), "has R999, which is no rule of this tool"),
         (lambda m: m["sections"].pop(PLACE), "tool 'pay_invoice' has 0 sections"),
         (lambda m: m["sections"].append(pay(m)), "tool 'pay_invoice' has 2 sections"),

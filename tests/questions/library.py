@@ -104,4 +104,4 @@ def blueprint() -> Blueprint:
     rules = answer("blueprint.rules")
     tools = [FIND_MEMBER, LIST_MY_LOANS, renew_loan()]
     made = draft().model_copy(update={"tools": tools, "invariants": rules.invariants, "events": rules.events})
-    return formulate(made, "LL")
+    return formulate(made, "LL", steps=[1])

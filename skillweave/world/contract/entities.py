@@ -109,6 +109,8 @@ def _generate(where: str, attribute: Attribute, generate: Generate) -> Iterator[
             and max(-generate.low, generate.high) > MAX_DAYS * _UNITS_A_DAY[generate.unit]
         ):
             yield ContractProblem(where, f"generate.low and high are offsets from now, of at most {MAX_DAYS} days")
+    if generate.apart and attribute.type != "datetime":
+        yield ContractProblem(where, f"generate.apart is for datetimes, not for {attribute.type}")
     for time in generate.times or []:
         if not TIME.fullmatch(time):
             yield ContractProblem(where, f"generate.times are of the form HH:MM, not {time!r}")
