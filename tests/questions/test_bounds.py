@@ -7,7 +7,7 @@ import pytest
 
 from tests.questions.library import questions
 
-MOST_CHARACTERS = 2600
+MOST_CHARACTERS = 2700
 """Of the form of an answer as a prompt shows it."""
 
 
