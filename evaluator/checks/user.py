@@ -21,17 +21,27 @@ def check_user(trial: ReplayedTrial) -> UserCheck:
 
 def has_left(trial: ReplayedTrial) -> bool:
     """Whether the user ended it while a question was open, its request neither done, declined nor handed over: no write
-    was made, not all was told, and the agent's last words hold a question mark. Giving up out of patience is none."""
+    was made, not all was told, and the agent's last words hold a question mark; or once something was done, without a
+    word of what it wants later. Giving up out of patience is none."""
     steps = trial.execution.calls
     is_over = bool(trial.heard) and (trial.heard[-1].done or STOP in (trial.messages[-1].content or ""))
-    if not is_over or recorded_declines(steps) or transfer_call(steps) or any(step.writes for step in steps):
+    if not is_over or recorded_declines(steps) or transfer_call(steps):
         return False
+    if any(step.writes for step in steps):
+        return _keeps_back(trial)
     criteria = trial.task.criteria
     told = [telling_message(fact, trial.messages, steps, trial.task.now) is not None for fact in criteria.communicate]
     if not criteria.state and criteria.communicate and all(told):
         return False
     spoken = [one.content for one in trial.messages if one.role == "assistant" and one.content]
     return bool(spoken) and "?" in spoken[-1]
+
+
+def _keeps_back(trial: ReplayedTrial) -> bool:
+    """Whether a fact that belongs to the later wish was never told."""
+    later = trial.task.scenario.later
+    told = {id for turn in trial.turns for id in turn.tells}
+    return later is not None and not told.issuperset(later.facts)
 
 
 def _faults(trial: ReplayedTrial) -> list[tuple[int, str]]:

@@ -94,8 +94,8 @@ class UserFigures(Record):
     checked: int
     """Results in which the user was checked."""
     left: int
-    """Results in which the user left while a question was open, with its request neither done, declined nor handed over
-    (`user_left`)."""
+    """Results in which the user left while a question was open, with its request neither done, declined nor handed
+    over, or without a word of what it wanted later (`user_left`)."""
     left_share: float | None
     """Share of the checked results; None if none was checked."""
     faulty: int

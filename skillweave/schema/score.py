@@ -129,7 +129,8 @@ class UserCheck(Record):
     faults: list[UserFault] = Field(default_factory=list)
     """What the user said that it cannot know."""
     left: bool = False
-    """Whether the user left while a question was open, with its request neither done, declined nor handed over."""
+    """Whether the user left while a question was open, with its request neither done, declined nor handed over; or
+    once something was done, without a word of what it wanted later."""
 
 
 class ReplayCheck(Record):

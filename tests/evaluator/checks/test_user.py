@@ -129,6 +129,17 @@ def test_who_was_told_what_they_asked_for_has_not_left() -> None:
         assert check_user(a_conversation(WORLD, a_move(criteria=criteria), *talk, turns=turns)).left is left
 
 
+def test_who_never_comes_out_with_what_they_want_later_has_left() -> None:
+    wish = {"id": "slot.dentist_name", "text": "It is the slot with Dr Hale.", "value": "Dr Hale", "tell": "later"}
+    later = {"when": "after_report", "says": "Also, a slot with Dr Hale, please.", "facts": ["slot.dentist_name"]}
+    task = a_move(scenario={"goal": "", "reason": "", "facts": [*FACTS, wish], "later": later})
+    done = agent("It is dropped.", ("drop_reminder", {"appointment_id": "APT-0001"}))
+    turns = [UserTurn(message=0), UserTurn(message=2), UserTurn(message=4, done=True)]
+    for words, left in (("Thank you.", True), ("And a slot with Dr Hale?", False)):
+        talk = (user(OPENING), done, user(words), agent("I see."), user("Goodbye."))
+        assert check_user(a_conversation(WORLD, task, *talk, turns=turns)).left is left
+
+
 def test_two_tasks_of_one_id_are_not_taken_for_each_other() -> None:
     facts = [{**FACTS[2], "text": "It is my appointment of 22 January.", "value": "2025-01-22 12:30:00"}]
     scenario = {"goal": "", "reason": "", "facts": facts}
