@@ -130,8 +130,8 @@ def _print_users(agents: list[AgentSummary]) -> None:
     if rows:
         print_line("lost to the user: not scored, because the user's text could not be used")
         print_line(
-            "user_left: the user left while a question was open, its request neither done, declined nor handed over, or "
-            "without a word of what it wanted later"
+            "user_left: the user left while a question was open, its request neither done, declined nor handed over, "
+            "or without a word of what it wanted later"
         )
     for agent in agents:
         if agent.simulated_user.is_unreliable:
