@@ -1,8 +1,9 @@
 """Gate for fused worlds, interlock: links between the calls join all domains of a task.
 
 The gate leaves out each domain's calls in turn. If a remaining write then breaks a rule or loses the only source of an
-argument, that shows a link. A domain on which no other depends can be left out. A request that must be declined is
-interlocked if the rule that forbids it depends on columns of all other domains.
+argument, that shows a link. A domain on which no other depends can be left out; if there is none, the task is
+interlocked both ways. A request that must be declined is interlocked if the rule that forbids it depends on columns of
+all other domains.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -63,6 +64,7 @@ def check_declined_interlock(world: World, combination: Combination) -> dict[str
         for server in others
     ]
     return {
+        "ways": "one",
         "crossings": [crossing.model_dump(mode="json") for crossing in links],
         "without": {
             **dict.fromkeys(others, f"what decides {guard.rule} cannot be known"),
@@ -109,6 +111,7 @@ GATE = TaskGate(
         "reads tables of every domain, and whose columns the golden calls look up in each."
     ),
     figures={
+        "interlock.ways": "`both`: each domain is needed by another one; `one`: some domain is needed by none",
         "interlock.crossings": "links shown between domains",
         "interlock.without": "what happens without each domain",
         "interlock.demanded": "bridge rule -> golden writes that it demands",
@@ -139,6 +142,7 @@ def check_interlock(
         lost = f"breaks {crossing.rule}" if crossing.rule else f"has lost its {crossing.parameter}"
         without[crossing.source] = f"call {crossing.call} ({crossing.tool}) {lost}"
     return {
+        "ways": "both" if {link.source for link in links} == without.keys() else "one",
         "crossings": [crossing.model_dump(mode="json") for crossing in links],
         "without": without,
         "demanded": {rule: [*calls] for rule, calls in sorted(demanded_calls(world, combination, said).items())},

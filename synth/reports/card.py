@@ -21,7 +21,7 @@ from skillweave.schema.reports import Diversity
 from skillweave.schema.task import Task
 from skillweave.world.dataset import QUERIES, Dataset
 from synth.reports import card_sections as sections
-from synth.reports.card_contents import contents, difficulty
+from synth.reports.card_contents import contents, difficulty, interlock
 from synth.reports.card_sections import share, table, text
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import Axis, families_in, is_undecided, overlaps
@@ -102,6 +102,7 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
     yield from ("validation or test. `python -m synth verify` proves the folder again from its files.", "")
     yield from _section("What it holds", contents(tasks))
     yield from _section("Difficulty", difficulty(tasks) if tasks else [])
+    yield from _section("Companies that need each other", interlock(tasks))
     yield from _section("What was proved", sections.gates(tasks, gate_rates(dataset, tasks)))
     yield from _section("Shortest solutions", sections.planner(tasks))
     diversity = _diversity(dataset)

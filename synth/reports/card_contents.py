@@ -29,6 +29,10 @@ LEVELS_LEGEND = (
     "write are of level 1 or 2. Level 4 has 7 calls, 3 writes, 2 forms, or a look-up at another company before the "
     "first write; level 5 two of these: 10 calls, 5 writes, 3 forms."
 )
+INTERLOCK_LEGEND = (
+    "Without the calls at one company, a call at another breaks a rule or lacks a value. Both ways: that is so of each "
+    "company; otherwise one of them could be left out."
+)
 
 
 def contents(tasks: Sequence[Task]) -> list[str]:
@@ -82,3 +86,19 @@ def _spread(name: str, tasks: Sequence[Task]) -> tuple[object, ...]:
         "shortest": "calls of the shortest solution",
     }
     return (label.get(name, name), len(values), min(values), f"{median(values):g}", max(values)) if values else ()
+
+
+def interlock(tasks: Sequence[Task]) -> list[str]:
+    """How many tasks of several companies are interlocked both ways, by world; empty if there are none."""
+    joined = [task for task in tasks if len(task.domains) > 1]
+    rows = [
+        (
+            world,
+            len(own),
+            both := sum(task.gates.interlock.get("ways") == "both" for task in own),
+            share(both, len(own)),
+        )
+        for world in [*sorted({task.world for task in joined}), *(["all"] if joined else [])]
+        if (own := [task for task in joined if world in (task.world, "all")])
+    ]
+    return [*table(("world", "tasks", "both ways", "share"), rows), INTERLOCK_LEGEND, ""] if rows else []

@@ -21,8 +21,8 @@ def level_of(
     | level | holds |
     | ---: | --- |
     | 5 | two of these three: 10 calls, 5 writes, 3 forms |
-    | 4 | 7 calls, or 3 writes, or 2 forms, or a domain looked up before the first write at another |
-    | 3 | 5 calls with a form, 2 writes or 2 domains; or a form with 2 writes or 2 told values; or 4 told values |
+    | 4 | 7 calls, or 3 writes, or 2 forms in 5 calls, or a domain looked up before the first write at another |
+    | 3 | 5 calls with a form, 2 writes or 2 domains; or 2 forms, or a form with 2 writes; or 4 told values |
     | 2 | 4 calls, or 2 writes, or a form, or 2 domains, or 2 told values |
     | 1 | anything |
 
@@ -40,9 +40,9 @@ def level_of(
     asked = len({*forms})
     if (calls >= 10) + (writes >= 5) + (asked >= 3) >= 2:
         return 5
-    if calls >= 7 or writes >= 3 or asked >= 2 or is_crossing:
+    if calls >= 7 or writes >= 3 or (asked >= 2 and calls >= 5) or is_crossing:
         return 4
-    if (calls >= 5 and (asked or writes >= 2 or domains >= 2)) or (asked and max(writes, told) >= 2) or told >= 4:
+    if (calls >= 5 and max(asked, writes - 1, domains - 1)) or asked >= 2 or (asked and writes >= 2) or told >= 4:
         return 3
     return 2 if calls >= 4 or asked or max(writes, domains, told) >= 2 else 1
 
