@@ -16,6 +16,7 @@ from synth.offline.services import Talk
 from synth.offline.wording import CompanyWords, phrases, sentence, tidy
 from synth.tasks.requests import later_facts
 
+_COMPANY = re.compile(r" (?:for )?\{company\}")
 Asked = Sequence[tuple[int, Intent]]
 """Intents, each with its position among all intents."""
 
@@ -239,9 +240,11 @@ class Teller:
         """A value as a sentence of its own, with the company that it is for."""
         parameter = re.sub(r"_\d+$", "", fact.id.partition(".")[2])
         ways = phrases("telling")["stated"]
-        company = self.companies.title_of(fact, self.request) or ("them" if self.companies.titles else "you")
-        name = fact.about.partition(": ")[2]
-        way = self.random.choice(ways.get(parameter, ways["other"])).format(company=company, name=name, words="{words}")
+        way = self.random.choice(ways.get(parameter, ways["other"]))
+        if not self.companies.titles:
+            way = _COMPANY.sub("", way)
+        company, name = self.companies.title_of(fact, self.request) or "them", fact.about.partition(": ")[2]
+        way = way.format(company=company, name=name, words="{words}")
         return PLACE.sub(lambda slot: joined(slot["before"] or "", words), way)
 
 

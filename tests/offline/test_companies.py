@@ -86,8 +86,8 @@ def test_a_noun_that_two_companies_share_says_whose_it_is(ferry_and_hotel: Fused
 
 def test_an_enum_value_is_said_in_the_words_of_the_company_whose_it_is(ferry_and_hotel: FusedBlueprint) -> None:
     texts = {fact.id: fact.text for fact in told(a_request(), ferry_and_hotel).facts}
-    assert texts["crossing.reason"] == "The reason that I give Sandpiper Coast Ferries is work commitments."
-    assert texts["stay.reason"] == "The reason that I give The Calder House Hotel is trouble with the journey."
+    assert texts["crossing.reason"] == "The reason for Sandpiper Coast Ferries: work commitments."
+    assert texts["stay.reason"] == "The reason for The Calder House Hotel: trouble with the journey."
 
 
 def test_what_is_only_agreed_to_is_no_request_and_stands_last_in_the_goal(ferry_and_hotel: FusedBlueprint) -> None:

@@ -78,7 +78,7 @@ def test_a_linked_row_that_the_phrase_leaves_out_is_the_same_as_before() -> None
 def test_an_address_keeps_its_underscores_and_an_enum_loses_them() -> None:
     texts = {fact.id: fact.text for fact in Teller(a_request("formal"), TALK, Random(1)).tell().facts}
     assert "ann_lee@example.com" in texts["me.email"]
-    assert texts["pay.method"] == "I pay you by bank transfer."
+    assert texts["pay.method"] == "I pay by bank transfer."
 
 
 def test_the_goal_is_told_in_the_second_person() -> None:
