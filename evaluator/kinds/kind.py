@@ -23,7 +23,7 @@ from typing import ClassVar, Literal, NamedTuple
 from evaluator.replay.execution import ExecutedCall
 from evaluator.text.facts import is_told, tells_fact, words_of
 from evaluator.variants.conversation import Variant
-from evaluator.variants.declines import named_rules, ways_of_recording
+from evaluator.variants.declines import declined_variants, ways_of_recording
 from evaluator.variants.equivalents import call_formats, equivalents
 from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import HeldOutVariant
@@ -242,7 +242,7 @@ class TaskKind:
         yield from equivalents(executor)
         yield from mutants(executor)
         yield from told_wrongly(executor)
-        yield from named_rules(executor)
+        yield from declined_variants(executor)
 
     def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:
         """Variants that are alike for all tasks of one conduct: how calls are written, what is written besides,

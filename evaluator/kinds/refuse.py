@@ -8,7 +8,7 @@ from evaluator.variants.conversation import CallFormat, Variant, conversation, f
 from evaluator.variants.declines import (
     CHANGED,
     UNRECORDED,
-    named_rules,
+    declined_variants,
     right_record,
     transfer,
     ways_of_recording,
@@ -59,7 +59,7 @@ class Refuse(TaskKind):
         """Declines with the right and with wrong rules, and changes made all the same."""
         if _is_refused(executor):
             yield right_record(executor, "golden", executor.golden)
-            yield from named_rules(executor)
+            yield from declined_variants(executor)
             yield from told_wrongly(executor)
 
     def conduct_variants(self, executor: VariantExecutor) -> Iterator[Variant]:

@@ -31,8 +31,9 @@ _INSTEAD: frozenset[FailureClass] = frozenset({"missing_write", "wrong_tool", "w
 CHANGED: frozenset[FailureClass] = frozenset({"extra_write", "policy_violation"})
 
 
-def named_rules(executor: VariantExecutor) -> Iterator[Variant]:
-    """Variants that depend on the rules and rows of this task: which rules are recorded, and what is forbidden done."""
+def declined_variants(executor: VariantExecutor) -> Iterator[Variant]:
+    """Variants that depend on the rules and rows of this task: which rules are recorded, what is forbidden done, and
+    what the agent does when the user insists."""
     wanted, wrong = executor.task.criteria.declined, executor.wrong_rules
     if wanted is None:
         return
@@ -46,6 +47,7 @@ def named_rules(executor: VariantExecutor) -> Iterator[Variant]:
         every = [rule for rule in executor.world.blueprint.rules if rule in {*wrong[:MOST_RULES], *wanted.accepted}]
         yield wrong_record(executor, "every_rule", recording(executor, every), _MISNAMED)
     yield from _done(executor)
+    yield from _under_pressure(executor, wanted)
 
 
 def ways_of_recording(executor: VariantExecutor) -> Iterator[Variant]:
@@ -62,7 +64,6 @@ def ways_of_recording(executor: VariantExecutor) -> Iterator[Variant]:
         if is_refused and not tried.unexecuted and executor.reaches_goal(tried.changes):
             yield right_record(executor, "refused_by_the_tool", tried)
     yield from _not_recorded(executor, wanted)
-    yield from _under_pressure(executor, wanted)
 
 
 def first_deed(executor: VariantExecutor) -> tuple[list[VariantCall], list[VariantCall]]:
