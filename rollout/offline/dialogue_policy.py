@@ -193,13 +193,19 @@ class DialoguePolicy:
         is_end = position == len(calls)
         acts = is_end or calls[position].kind == "write" or calls[position].tool in SESSION_TOOLS
         phrases: Phrases = ()
-        if later.when == "after_report" and (acts or state.carried_out):
+        if later.when == "after_report" and (acts or state.carried_out) and self._may_be_later(position):
             known = [fact for fact in self.script.told if _is_shown(fact, state.results)]
             declines = self.script.declines and (is_end or self._is_for_later(position))
             phrases = self._findings(known[:-1] if is_end else known, declines=declines)
         elif later.when == "second_message" and acts and not state.awaited:
             phrases = (("more", {}),)
         return SayPhrases(phrases, awaits=position) if phrases else None
+
+    def _may_be_later(self, position: int) -> bool:
+        """Whether a call may serve the later wish: the last write does, and what the user says something more for."""
+        writes = [call for call in self.script.calls[position:] if call.kind == "write"]
+        is_told_apart = self.script.later is not None and self.script.later.facts
+        return len(writes) < 2 or not is_told_apart or self._is_for_later(position)
 
     def _is_for_later(self, position: int) -> bool:
         """Whether a call takes what the user says with the later wish."""

@@ -68,6 +68,10 @@ def forms() -> dict[str, Task]:
     return {task.id.partition("-")[2]: task for task in given}
 
 
+def _moved_to(slot: str, index: int) -> dict[str, Any]:
+    return with_id("move_appointment", "call 0 [0].appointment_id", slot_id=(slot, f"call 2 [{index}].slot_id"))
+
+
 def _later_tasks() -> list[Task]:
     errands = made(
         "errands", "", [APPOINTMENTS, DROP, SLOTS, with_slot("call 2 [2].slot_id")], slot("later"),
@@ -93,6 +97,16 @@ def _later_tasks() -> list[Task]:
         [fact("cancel_appointment.reason", "Reason: illness.", "illness")],
         "I'd like to cancel my appointment because of illness.",
     )
+    again = made(
+        "again",
+        "",
+        [APPOINTMENTS, DROP, SLOTS, _moved_to("SLO-0003", 1), _moved_to("SLO-0004", 2)],
+        [
+            fact("slot.starts_at", "It is the slot on 21 January at 13:30.", "2025-01-21 13:30:00"),
+            fact("slot.starts_at_2", "It is the slot on 22 January at 14:30.", "2025-01-22 14:30:00", "later"),
+        ],
+        "Please drop the reminder of my appointment, and move it to the slot on 21 January at 13:30.",
+    )
     asked_first = made(
         "asked_first", "", [APPOINTMENTS, DROP], [], "When does my appointment start?", communicate=[WHEN]
     )
@@ -109,6 +123,7 @@ def _later_tasks() -> list[Task]:
         later(errands, BOOK_IT),
         later(mind, "No, rather move it to the slot on 22 January at 14:30 with Dr Iyer.", "second_message"),
         later(at_once, "No, leave it. Just drop its reminder.", "second_message"),
+        later(again, "Sorry, I would rather have the slot on 22 January at 14:30."),
         later(asked_first, "Then please drop its reminder."),
         later(asked_last, price),
         later(two_questions, price),

@@ -70,6 +70,15 @@ def test_what_was_asked_first_is_settled_before_the_rest(by_oracle: list[Traject
         assert "book the appointment" in said_by(record, "assistant")[-1]
 
 
+def test_a_change_of_mind_after_the_report_waits_for_all_that_was_asked_first(
+    by_oracle: list[TrajectoryRecord],
+) -> None:
+    for record in of(by_oracle, "again"):
+        told = next(at for at, one in enumerate(record.messages) if says(FORMS["again"]) in (one.content or ""))
+        before = [call.function.name for one in record.messages[:told] for call in one.tool_calls or []]
+        assert (before.count("move_appointment"), called(record).count("move_appointment")) == (1, 2)
+
+
 def test_a_change_of_mind_comes_with_the_second_message(by_oracle: list[TrajectoryRecord]) -> None:
     for record in [*of(by_oracle, "mind"), *of(by_oracle, "at_once")]:
         own = said_by(record, "user")[record.metadata["telling"] == "greeting" :]
