@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from evaluator.checks.actions import check_actions
-from evaluator.checks.communicate import check_communicate
+from evaluator.checks.communicate import check_communicate, ends_of_errands
 from evaluator.checks.policy import check_policy
 from evaluator.checks.replay import check_replay
 from evaluator.checks.state import check_state
@@ -65,8 +65,8 @@ def _state(trial: Trial) -> StateCheck:
 
 
 def _communicate(trial: Trial) -> CommunicateCheck:
-    task = trial.task
-    return check_communicate(task.criteria.communicate, trial.messages, trial.execution.calls, task.now)
+    task, ends = trial.task, ends_of_errands(trial)
+    return check_communicate(task.criteria.communicate, trial.messages, trial.execution.calls, task.now, ends)
 
 
 CHECKS: Registry[Check] = Registry(

@@ -4,24 +4,32 @@ A fact counts as told iff a form of its value stands in words of the agent that 
 the value, or the last of the parts from which it is computed: before it nobody could know. Of the agent's messages the
 last one that holds the value or a rival of it decides: the value has to be there, with at most two rivals beside it, or
 the user has to answer with the value and no rival, who then has found it. Parts are no rivals: people explain sums.
-Reading stops there.
+Reading stops there. Where the user has several errands, it is enough to have told the fact in this way by a later write
+or wish: what is said of another errand may be a rival.
 """
 
 from collections.abc import Iterator, Sequence
 
 from evaluator.replay.execution import ExecutedCall
+from evaluator.replay.trial import Trial
 from evaluator.text.facts import states_value
 from skillweave.schema.record import Json
 from skillweave.schema.score import CommunicateCheck
 from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
 
+ERRANDS = "errands"
+"""The form of a request that has several errands."""
 MOST_RIVALS = 2
 """Most rival values that a message may give beside the right one."""
 
 
 def check_communicate(
-    facts: Sequence[FactToTell], messages: Sequence[Message], steps: Sequence[ExecutedCall], now: str = ""
+    facts: Sequence[FactToTell],
+    messages: Sequence[Message],
+    steps: Sequence[ExecutedCall],
+    now: str = "",
+    ends: Sequence[int] = (),
 ) -> CommunicateCheck:
     """The share of the facts that were told; 1 where there is nothing to tell.
 
@@ -29,20 +37,38 @@ def check_communicate(
         messages: The conversation.
         steps: Its calls, with what they returned.
         now: The clock, from which `tomorrow` counts.
+        ends: Positions of messages by which an errand may have ended.
     """
-    missing = [fact.fact for fact in facts if telling_message(fact, messages, steps, now) is None]
+    missing = [fact.fact for fact in facts if telling_message(fact, messages, steps, now, ends) is None]
     return CommunicateCheck.model_construct(score=1 - len(missing) / len(facts) if facts else 1.0, missing=missing)
 
 
+def ends_of_errands(trial: Trial) -> list[int]:
+    """Positions of messages by which one of several errands may have ended: those that write, and those in which the
+    user comes out with what they want later. None where the user has one errand."""
+    if all(form.name != ERRANDS for form in trial.task.forms):
+        return []
+    later = trial.task.scenario.later
+    wanted = {*later.facts} if later else set[str]()
+    wishes = [turn.message for turn in trial.turns[1:] if not wanted.isdisjoint(turn.tells)]
+    writes = [step.message for step in trial.execution.calls if any(step.result.changed)]
+    return sorted({*writes, *wishes})
+
+
 def telling_message(
-    fact: FactToTell, messages: Sequence[Message], steps: Sequence[ExecutedCall], now: str = ""
+    fact: FactToTell,
+    messages: Sequence[Message],
+    steps: Sequence[ExecutedCall],
+    now: str = "",
+    ends: Sequence[int] = (),
 ) -> int | None:
     """The position of the message that tells the fact; None where none does."""
-    last = last_mention(fact, messages, now)
-    known = known_since(fact, steps) if last is not None else None
-    if last is None or known is None or last <= known:
+    mentions = {last_mention(fact, messages[:end], now) for end in [*ends, len(messages)]} - {None}
+    known = known_since(fact, steps) if mentions else None
+    if known is None:
         return None
-    return last if _tells(fact, messages, last, now) else None
+    telling = [at for at in mentions if at is not None and at > known and _tells(fact, messages, at, now)]
+    return max(telling, default=None)
 
 
 def last_mention(fact: FactToTell, messages: Sequence[Message], now: str = "") -> int | None:

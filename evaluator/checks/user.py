@@ -4,7 +4,7 @@ The user knows its scenario, its persona, whom it writes to, and what was said b
 task's own was rendered from the scenario, and is judged like the rest.
 """
 
-from evaluator.checks.communicate import telling_message
+from evaluator.checks.communicate import check_communicate, ends_of_errands
 from evaluator.kinds.kind import recorded_declines, transfer_call
 from evaluator.replay.trial import ReplayedTrial
 from evaluator.text.facts import UserKnowledge
@@ -30,8 +30,8 @@ def has_left(trial: ReplayedTrial) -> bool:
     if any(step.writes for step in steps):
         return _keeps_back(trial)
     criteria = trial.task.criteria
-    told = [telling_message(fact, trial.messages, steps, trial.task.now) is not None for fact in criteria.communicate]
-    if not criteria.state and criteria.communicate and all(told):
+    check = check_communicate(criteria.communicate, trial.messages, steps, trial.task.now, ends_of_errands(trial))
+    if not criteria.state and criteria.communicate and not check.missing:
         return False
     spoken = [one.content for one in trial.messages if one.role == "assistant" and one.content]
     return bool(spoken) and "?" in spoken[-1]

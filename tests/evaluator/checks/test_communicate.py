@@ -4,18 +4,21 @@ from typing import Any
 
 import pytest
 
-from evaluator.checks.communicate import check_communicate
+from evaluator.checks.communicate import check_communicate, ends_of_errands
 from evaluator.replay.execution import ExecutedCall
 from skillweave.schema.contract import Call, CallResult
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
-from tests.evaluator.conversations import agent, user
+from tests.evaluator.conversations import a_conversation, agent, user
+from tests.evaluator.tasks import a_task
+from tests.world.clinic import a_world
 
 FEE: dict[str, Any] = {"fact": "told_1", "noun": "cancellation fee", "values": [4200], "type": "integer"} | {
     "unit": "cents",
     "rivals": [1250, 3000, 9900],
 }
+WORLD = a_world()
 ASKED = user("What is the fee?")
 
 
@@ -118,6 +121,27 @@ def test_a_sum_can_be_known_once_all_its_parts_were_shown() -> None:
 def test_a_part_is_no_rival_of_the_sum() -> None:
     total = {"values": [5450], "parts": [4200, 1250], "rivals": [4200, 1250, 7200]}
     assert is_told(agent("54.50."), agent("42.00 and 12.50, as I said."), steps=SHOWN, **total)
+
+
+def test_what_is_said_of_another_errand_does_not_take_back_what_was_told() -> None:
+    fact = FactToTell.model_validate(FEE)
+    talk = [ASKED, agent(None, ("list_fees", {})), agent("It is 42.00."), agent(None, ("pay_fee", {})), agent("12.50.")]
+    assert check_communicate([fact], talk, SHOWN).missing == ["told_1"]
+    assert check_communicate([fact], talk, SHOWN, ends=[3]).missing == []
+    assert check_communicate([fact], talk, SHOWN, ends=[2]).missing == ["told_1"]
+    corrected = [*talk[:3], agent("Sorry: 30.00."), *talk[3:]]
+    assert check_communicate([fact], corrected, SHOWN, ends=[4]).missing == ["told_1"]
+
+
+def test_an_errand_ends_with_a_write_or_a_later_wish() -> None:
+    facts = [{"id": "slot.dentist_name", "text": "With Dr Hale.", "value": "Dr Hale", "tell": "later"}]
+    later = {"when": "after_report", "says": "A slot with Dr Hale, too.", "facts": ["slot.dentist_name"]}
+    scenario = {"goal": "", "reason": "", "facts": facts, "later": later}
+    drop = agent(None, ("drop_reminder", {"appointment_id": "APT-0001"}))
+    talk = [ASKED, agent(None, ("list_fees", {})), drop, agent("Done."), user("And a slot with Dr Hale."), agent("Hm.")]
+    for forms, ends in (([{"name": "errands"}], [2, 4]), ([], [])):
+        task = a_task(scenario=scenario, forms=forms)
+        assert ends_of_errands(a_conversation(WORLD, task, *talk)) == ends
 
 
 def test_the_score_is_the_share_of_the_facts_that_were_told() -> None:
