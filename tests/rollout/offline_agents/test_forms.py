@@ -112,7 +112,8 @@ def test_mistakes_fail_here_too(dataset: Dataset) -> None:
         task = dataset.tasks[record.task_id]
         mistake = mistake_of(1, record.id, task.kind, declines=task.criteria.declined is not None) or "none"
         passes.setdefault(mistake, [])
-        if bool(passed(record)) != (mistake == "none"):
+        # Of `again` the first move does not matter in the end.
+        if bool(passed(record)) != (mistake == "none") and task.id != FORMS["again"].id:
             passes[mistake].append(record.id)
     assert {"nothing_recorded", "wrong_rule", "skipped_call", "gives_up", "invented_tool"} <= passes.keys()
     # A further write may fail, and a patient with one appointment has none that could be mistaken for it.
