@@ -42,6 +42,8 @@ MOST_WISHES = 12
 """Wishes that are tried for one caller."""
 AHEAD = ("from", "since", "after")
 """First words of parameters that name the day from which rows are listed."""
+_KEPT = frozenset({"booked", "issued", "requested", "submitted", "paid", "added", "created", "joined", "decided"})
+"""Words of columns that only records keep: nobody means `the one that was booked last`."""
 _ORDERS: tuple[Literal["least", "most"], ...] = ("least", "least", "most")
 
 
@@ -162,7 +164,11 @@ def _wishes(setting: FormSetting, listed: ListedRow, *, is_ahead: bool) -> Itera
     spoken = setting.template.referred_by.get(read, [])
     names = [name for name in dict.fromkeys([*spoken, *(rows[0] if rows else {})]) if rows and name in rows[0]]
     amounts = [name for name in names if all(is_amount(name, row.get(name)) for row in rows)]
-    days = [name for name in spoken if rows and all(is_moment(row.get(name)) for row in rows)]
+    days = [
+        name
+        for name in spoken
+        if rows and not _KEPT & {*name.split("_")} and all(is_moment(row.get(name)) for row in rows)
+    ]
     plain = [name for name in spoken if name in names and name not in {*amounts, *days}]
     filters: list[dict[str, Json]] = [{}]
     values = {name: dict.fromkeys(value for row in rows if isinstance(value := row.get(name), str)) for name in plain}

@@ -173,7 +173,7 @@ def _leave(setting: FormSetting, instance: Instance, listed: ListedRow) -> Cours
     instance.rows = [row.model_copy(update={"call": UNDONE}) if row.call == step else row for row in instance.rows]
     instance.values = [one.model_copy(update={"call": UNDONE}) if one.call == step else one for one in instance.values]
     instance.rows.append(about)
-    instance.open_columns = {}
+    instance.open_columns, instance.fresh_from = {}, 0
     rivals = [row.get(wanted.column) for row in listed.rows]
     instance.communicate = [fact_of(0, wanted, listed.row[wanted.column], rivals)]
     return Course(name="done_all_the_same", calls=literal([*calls, undone]))

@@ -62,6 +62,7 @@ def joined(first: Instance, second: Instance, *, is_after: bool = True, asked_fi
         first,
         golden=golden,
         results=[],
+        fresh_from=places[second.fresh_from - 1] + 1 if second.fresh_from else first.fresh_from,
         steps=[*first.steps, *other.steps],
         rows=[*first.rows, *other.rows],
         values=[*first.values, *other.values],
@@ -127,10 +128,9 @@ def _together(first: Instance, second: Instance, *, is_after: bool) -> tuple[lis
     """The golden calls of both, and the new places of the second's."""
     golden, places = [*first.golden], list[int]()
     start = first.fresh_from if is_after else 0
-    for place, call in enumerate(second.golden):
+    for call in second.golden:
         again = moved_call(call, lambda earlier: places[earlier])
-        is_read = place not in second.steps
-        same = next((at for at in range(start, len(first.golden)) if is_read and golden[at] == again), None)
+        same = next((at for at in range(start, len(first.golden)) if golden[at] == again), None)
         places.append(len(golden) if same is None else same)
         golden += [again] if same is None else []
     return golden, places

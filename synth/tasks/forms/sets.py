@@ -23,7 +23,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Course, FactToTell, GoldenCall, RequestForm
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World
-from synth.contracts.visibility import column_origins, subject_entity
+from synth.contracts.visibility import column_origins, is_owned_by_person, subject_entity
 from synth.contracts.wording import is_status
 from synth.search.row_words import row_matches
 from synth.tasks.facts import LEAST_CENTS
@@ -196,10 +196,15 @@ class AggregateForm(FormRecipe):
 
 
 def _own_lists(source: TemplateSource, goals: Sequence[TaskTemplate]) -> Iterator[tuple[Tool, TaskTemplate]]:
-    """Reads that list rows without being asked for any, each with a plain template of the world."""
-    base = next(plain(goals), None)
+    """Reads that list rows without being asked for any, each with a plain template of the world.
+
+    None in a fused world: such a sum needs one company alone.
+    """
+    base = next(plain(goals), None) if source.bridge_rules is None else None
     for tool in source.blueprint.tools:
-        is_list = tool.kind == "read" and tool.returns.rows == "many"
+        subject = subject_entity(source.blueprint, tool) if tool.kind == "read" else None
+        is_own = subject is not None and is_owned_by_person(source.blueprint, source.blueprint.entity(subject))
+        is_list = is_own and tool.returns.rows == "many"
         if base and is_list and not any(parameter.required for parameter in tool.parameters):
             yield tool, base
 
@@ -307,7 +312,7 @@ def _batch(
     instance.values += [
         value.model_copy(update={"call": step + number}) for number in range(1, len(one.meant)) for value in said
     ]
-    instance.golden, instance.rows = [*golden], mentions
+    instance.golden, instance.rows, instance.fresh_from = [*golden], mentions, len(golden)
     instance.results = setting.run(golden)
     wrong = [
         Course(name="exception_included", calls=literal([*golden, further]))

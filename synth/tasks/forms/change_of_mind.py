@@ -1,21 +1,21 @@
-"""Forms in which more is said later, or at once: `change_of_mind` and `errands`.
+"""Form `change_of_mind`: the user asks for something, and comes out with another wish that replaces it.
 
-`change_of_mind`: the user asks for something, and comes out with another wish that replaces it: in their second
-message, before or after the agent has acted, or once it is reported. Both moments are proven. `errands`: several
-requests of different templates by one person, in other forms or plain; the last one may come later.
+They say it in their second message, before or after the agent has acted, or once the first wish is reported. Both moments
+are proven: what was done before is lawfully undone or amended, and where the agent has not acted yet, the second wish is
+carried out in place of the first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from random import Random
 
-from skillweave.schema.combination import Combination, OmittedSlot, RequestedValue, TaskTemplate, TemplateCall
+from skillweave.schema.combination import Combination, OmittedSlot, TaskTemplate
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import Course, GoldenCall, Moment, RequestForm
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
+from synth.contracts.wording import has_ended
 from synth.search.arguments import argument_search
 from synth.tasks.forms.declines import MOST_PAIRS, shared_row
 from synth.tasks.forms.form import (
@@ -39,16 +39,10 @@ from synth.tasks.forms.form import (
 from synth.tasks.forms.joining import joined, with_undone
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import UNDONE
-from synth.tasks.replay import Rejected
+from synth.tasks.replay import Rejected, make_calls
 
 MOST_OTHERS = 12
 """Other rows or values that a second mind is tried with."""
-LATER_SHARE = 0.35
-"""How often the last errand comes out later."""
-TOGETHER = 3
-"""Families of templates whose requests are put together; they share a split."""
-COMPOUNDS = 9
-"""Compounds of such families."""
 
 
 class ChangeOfMindForm(FormRecipe):
@@ -64,13 +58,10 @@ class ChangeOfMindForm(FormRecipe):
             tool = source.blueprint.tool(call.tool) if call else None
             for parameter in _changeable(tool) if tool and call and not _makes_rows(tool) else ():
                 focus = OmittedSlot(call=1, parameter=parameter)
-                twice = {
-                    "calls": [*goal.calls, *goal.calls],
-                    "tell": [one.model_copy(update={"call": 2}) for one in goal.tell],
-                }
+                tell = [one.model_copy(update={"call": 2}) for one in goal.tell]
+                twice = {"calls": [*goal.calls, *goal.calls], "tell": tell, "focus": focus}
                 for moment, name in (("second_message", "rather"), ("after_report", "again")):
-                    del moment
-                    yield formed(goal, "change_of_mind", f"{name}_{parameter}", focus=focus, **twice)
+                    yield formed(goal, "change_of_mind", f"{name}_{parameter}", form_detail=moment, **twice)
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance with a first wish and another one in its place."""
@@ -80,15 +71,9 @@ class ChangeOfMindForm(FormRecipe):
 
     def _another_argument(self, setting: FormSetting) -> Instance:
         template, focus = setting.template, setting.template.focus
-        moment: Moment = (
-            "second_message" if f"_rather_{focus.parameter if focus else ''}" in template.id else "after_report"
-        )
-        once = without_form(template).model_copy(
-            update={
-                "calls": template.calls[:1],
-                "tell": [one.model_copy(update={"call": 1}) for one in template.tell],
-            }
-        )
+        moment: Moment = "second_message" if template.form_detail == "second_message" else "after_report"
+        tell = [one.model_copy(update={"call": 1}) for one in template.tell]
+        once = without_form(template, calls=template.calls[:1], tell=tell, focus=None)
         instance = setting.plain(once)
         step = instance.steps[0]
         if focus is None or step + 1 != len(instance.golden):
@@ -144,6 +129,7 @@ def _another_deed(setting: FormSetting) -> Instance:
     if template.form_detail == "after_all":
         both = setting.plain(without_form(template))
         first = both.golden[: both.steps[0] + 1]
+        _check_undone(setting, first, both)
         add_form(both, "change_of_mind", wrong=[Course(name="first_wish_only", calls=literal(first))])
         change_terms(both, 1, replaces=0, later="after_report")
         return both
@@ -159,6 +145,38 @@ def _another_deed(setting: FormSetting) -> Instance:
     add_form(changed, "change_of_mind", wrong=wrong, right=right)
     change_terms(changed, 1, replaces=0, later="second_message")
     return changed
+
+
+def _check_undone(setting: FormSetting, first: Sequence[GoldenCall], both: Instance) -> None:
+    """Check that the second deed ends or exchanges what the first has made; else it is no second mind.
+
+    Raises:
+        NoInstance: It does neither.
+    """
+    with setting.open() as session:
+        make_calls(session, first)
+        made = {
+            (change.table, str(change.key)): change.after or {} for change in session.diff() if change.op == "insert"
+        }
+    with setting.open() as session:
+        make_calls(session, both.golden)
+        left = {
+            (change.table, str(change.key)): change.after or {} for change in session.diff() if change.op == "insert"
+        }
+    for place, row in made.items():
+        after = left.get(place, {})
+        exchanged = [name for name, value in row.items() if name.endswith("_id") and after.get(name) != value]
+        if has_ended(after) or exchanged:
+            return
+    raise NoInstance("the second wish does not take the place of the first")
+
+
+def _rows_made(setting: FormSetting, calls: Sequence[GoldenCall]) -> dict[str, Mapping[str, Json]]:
+    """The rows that calls have made, as they leave them."""
+    with setting.open() as session:
+        make_calls(session, calls)
+        inserted = [change for change in session.diff() if change.op == "insert"]
+    return {f"{change.table} {change.key}": change.after or {} for change in inserted}
 
 
 def _two_deeds(setting: FormSetting) -> tuple[Instance, Instance]:
@@ -266,6 +284,7 @@ def _changed(
             *moved_values(said, lambda _: first),
             *moved_values(new, lambda _: second),
         ],
+        fresh_from=len(golden),
         any_of=[literal([*before, later, call])] if is_early else [],
     )
     changed.communicate = told_again(setting.template, changed) if once.tell else []
@@ -274,110 +293,3 @@ def _changed(
     add_form(changed, "change_of_mind", wrong=wrong, right=right)
     change_terms(changed, 1, replaces=0, later=moment)
     return changed
-
-
-class ErrandsForm(FormRecipe):
-    """Two or three requests at once."""
-
-    def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
-        """Compounds of templates of a few families that stand together, so that they can share a split."""
-        fitting = [goal for goal in goals if goal.kind in ("do", "inform", "refuse") and "errands" not in goal.forms]
-        families: dict[str, list[TaskTemplate]] = {}
-        for template in fitting:
-            families.setdefault(template.base or template.id, []).append(template)
-        random = Random(f"{source.blueprint.server}/errands")
-        names = random.sample(sorted(families), len(families))
-        for start in range(0, len(names), TOGETHER):
-            group = [families[name] for name in names[start : start + TOGETHER]]
-            for number in range(COMPOUNDS):
-                parts = [
-                    _drawn(family, number, random) for family in random.sample(group, min(2 + number % 2, len(group)))
-                ]
-                parts.sort(key=lambda part: bool(part.forbidden))
-                if _go_together(parts):
-                    yield compound(parts)
-
-    def instance(self, setting: FormSetting) -> Instance:
-        """An instance of each part, each made after the golden calls of those before it."""
-        instance: Instance | None = None
-        for part in parts_of(setting.template):
-            if instance is None:
-                instance = setting.plain(part)
-            else:
-                instance = joined(instance, setting.after(instance.golden).plain(part))
-        if instance is None:
-            raise NoInstance("no errands")
-        _put_off(setting, instance)
-        instance.results = setting.run(instance.golden)
-        add_form(instance, "errands")
-        return instance
-
-    def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:
-        """How many of the template's calls there are. The other gates see all requests together."""
-        return {"calls": len(combination.steps)}
-
-
-def _drawn(family: Sequence[TaskTemplate], number: int, random: Random) -> TaskTemplate:
-    """A template of a family: two times of three one in a form, if there are any."""
-    formed_ones = [template for template in family if template.forms]
-    return random.choice(formed_ones if formed_ones and number % 3 else [*family])
-
-
-def _go_together(parts: Sequence[TaskTemplate]) -> bool:
-    """Whether requests can be made in one conversation: at most one is declined, and something is done beside it."""
-    declined = sum(bool(part.forbidden) for part in parts)
-    later = sum("change_of_mind" in part.forms for part in parts[:-1])
-    is_done = any(part.kind == "do" and not part.forbidden for part in parts)
-    return len(parts) > 1 and not later and declined < 2 and (is_done or not declined)
-
-
-def compound(parts: Sequence[TaskTemplate]) -> TaskTemplate:
-    """One template of several: their calls one after the other."""
-    first = parts[0]
-    server, names = first.id.partition("/")[0], [part.id.partition("/")[2] for part in parts]
-    calls: list[TemplateCall] = []
-    tell: list[RequestedValue] = []
-    for part in parts:
-        tell += [one.model_copy(update={"call": one.call + len(calls)}) for one in part.tell]
-        calls += part.calls
-    forms = [form for form in dict.fromkeys(form for part in parts for form in part.forms) if form != "pressure"]
-    shared = {"lookups": first.lookups, "referred_by": first.referred_by}
-    lean = [
-        part.model_copy(update={name: {} for name, value in shared.items() if getattr(part, name) == value})
-        for part in parts
-    ]
-    return first.model_copy(
-        update={
-            "id": f"{server}/errands_{'_and_'.join(names)}",
-            "kind": "do" if any(part.kind in ("do", "refuse") for part in parts) else "inform",
-            "base": first.base or first.id,
-            "title": "; ".join(part.title for part in parts),
-            "calls": calls,
-            "tell": tell,
-            "forms": [*forms, "errands"],
-            "forbidden": next((part.forbidden for part in parts if part.forbidden), None),
-            "focus": None,
-            "form_detail": "",
-            "parts": lean,
-        }
-    )
-
-
-def parts_of(template: TaskTemplate) -> list[TaskTemplate]:
-    """The templates that a compound consists of, whole."""
-    shared = {"lookups": template.lookups, "referred_by": template.referred_by}
-    return [
-        part.model_copy(update={name: value for name, value in shared.items() if not getattr(part, name)})
-        for part in template.parts
-    ]
-
-
-def _put_off(setting: FormSetting, instance: Instance) -> None:
-    """Let the user come out with the last request later, in some of the instances in which nothing is later yet."""
-    last = setting.template.parts[-1]
-    start = len(setting.template.calls) - len(last.calls)
-    is_deed = setting.tool(last.calls[0].tool).kind == "write" and not last.forbidden
-    is_free = not any(terms.later for terms in instance.terms) and is_deed
-    if is_free and setting.random.random() < LATER_SHARE:
-        for call in range(start, len(setting.template.calls)):
-            change_terms(instance, call, later="after_report")
