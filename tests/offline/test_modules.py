@@ -1,0 +1,42 @@
+"""What a company says of itself is about what it has: no rule speaks of a module that it does without."""
+
+import re
+from itertools import product
+
+import pytest
+
+from synth.offline.services import catalogue, environment
+
+WORDS = {
+    "deposit": "deposit",
+    "waitlist": "waiting|joining",
+    "membership": "care plan|discount",
+    "tiers": r"\btier|points",
+    "second_reading": "second.reading",
+    "home_visits": "home visit|at home",
+    "gear": r"equipment|\bgear",
+    "oneway": "one-way|elsewhere",
+    "appeals": "appeal",
+    "loyalty": r"points|\btier",
+    "groups": "persons|party",
+    "generics": "generic|substitut",
+    "bonus": "claim-free",
+    "vehicles": "vehicle|camper",
+    "club": r"club|\btier",
+}
+"""Module -> words for it."""
+
+
+@pytest.mark.parametrize("name", sorted(catalogue()))
+def test_no_rule_speaks_of_a_module_that_a_company_does_without(name: str) -> None:
+    service = catalogue()[name]
+    for setting in service.header.settings:
+        for switches in product([True, False], repeat=len(setting.modules)):
+            knobs = {**service.choices(setting)[0], **dict(zip(setting.modules, switches, strict=True))}
+            tools = service.render(setting, knobs).tools
+            texts = [part.says for tool in tools for part in (*tool.guards, *tool.effects)]
+            texts += [part.description for tool in tools for part in (tool, *tool.parameters)]
+            texts.append(environment().from_string(setting.about).render(**knobs, town="Lindon"))
+            for module, words in WORDS.items():
+                if knobs.get(module) is False:
+                    assert not [text for text in texts if re.search(words, text)], (setting.domain, module)
