@@ -144,7 +144,7 @@ def _is_same_day(said: Json, asked: Json) -> bool:
     return moments and str(said)[:10] == str(asked)[:10]
 
 
-def worthless(rows: ResultRows, index: int, column: str) -> str:
+def worthless(rows: Sequence[Mapping[str, Json]], index: int, column: str) -> str:
     """Why a value is not worth telling: it is empty, easily guessed, or another row's too. Empty if it is worth it."""
     value = rows[index].get(column)
     if value is None or isinstance(value, (bool, list, dict)) or value == "":

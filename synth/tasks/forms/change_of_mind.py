@@ -1,8 +1,8 @@
 """Form `change_of_mind`: the user asks for something, and comes out with another wish that replaces it.
 
-They say it in their second message, before or after the agent has acted, or once the first wish is reported. Both moments
-are proven: what was done before is lawfully undone or amended, and where the agent has not acted yet, the second wish is
-carried out in place of the first.
+They say it in their second message, before or after the agent has acted, or once the first wish is reported. Both
+moments are proven: what was done before is lawfully undone or amended, and where the agent has not acted yet, the
+second wish is carried out in place of the first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,9 @@ class ChangeOfMindForm(FormRecipe):
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance with a first wish and another one in its place."""
-        if setting.template.form_detail in ("instead", "after_all"):
+        if setting.template.form_detail == "after_all":
+            return _after_all(setting)
+        if setting.template.form_detail == "instead":
             return _another_deed(setting)
         return self._another_argument(setting)
 
@@ -124,15 +126,7 @@ def _row_made(tool: Tool, other: TaskTemplate, source: TemplateSource) -> tuple[
 
 
 def _another_deed(setting: FormSetting) -> Instance:
-    """An instance in which the user wants another deed: in place of the first, or with what the first has made."""
-    template = setting.template
-    if template.form_detail == "after_all":
-        both = setting.plain(without_form(template))
-        first = both.golden[: both.steps[0] + 1]
-        _check_undone(setting, first, both)
-        add_form(both, "change_of_mind", wrong=[Course(name="first_wish_only", calls=literal(first))])
-        change_terms(both, 1, replaces=0, later="after_report")
-        return both
+    """An instance in which the user wants another deed in place of the first."""
     first, second = _two_deeds(setting)
     changed = with_undone(second, first)
     changed.steps.reverse()
@@ -147,28 +141,14 @@ def _another_deed(setting: FormSetting) -> Instance:
     return changed
 
 
-def _check_undone(setting: FormSetting, first: Sequence[GoldenCall], both: Instance) -> None:
-    """Check that the second deed ends or exchanges what the first has made; else it is no second mind.
-
-    Raises:
-        NoInstance: It does neither.
-    """
-    with setting.open() as session:
-        make_calls(session, first)
-        made = {
-            (change.table, str(change.key)): change.after or {} for change in session.diff() if change.op == "insert"
-        }
-    with setting.open() as session:
-        make_calls(session, both.golden)
-        left = {
-            (change.table, str(change.key)): change.after or {} for change in session.diff() if change.op == "insert"
-        }
-    for place, row in made.items():
-        after = left.get(place, {})
-        exchanged = [name for name, value in row.items() if name.endswith("_id") and after.get(name) != value]
-        if has_ended(after) or exchanged:
-            return
-    raise NoInstance("the second wish does not take the place of the first")
+def _after_all(setting: FormSetting) -> Instance:
+    """An instance in which the user ends or exchanges what the first deed has made."""
+    both = setting.plain(without_form(setting.template))
+    first = both.golden[: both.steps[0] + 1]
+    _check_undone(_rows_made(setting, first), _rows_made(setting, both.golden))
+    add_form(both, "change_of_mind", wrong=[Course(name="first_wish_only", calls=literal(first))])
+    change_terms(both, 1, replaces=0, later="after_report")
+    return both
 
 
 def _rows_made(setting: FormSetting, calls: Sequence[GoldenCall]) -> dict[str, Mapping[str, Json]]:
@@ -177,6 +157,20 @@ def _rows_made(setting: FormSetting, calls: Sequence[GoldenCall]) -> dict[str, M
         make_calls(session, calls)
         inserted = [change for change in session.diff() if change.op == "insert"]
     return {f"{change.table} {change.key}": change.after or {} for change in inserted}
+
+
+def _check_undone(made: Mapping[str, Mapping[str, Json]], left: Mapping[str, Mapping[str, Json]]) -> None:
+    """Check that a second deed ends or exchanges what the first has made; else it is no second mind.
+
+    Raises:
+        NoInstance: It does neither.
+    """
+    for place, row in made.items():
+        after = left.get(place, {})
+        exchanged = [name for name, value in row.items() if name.endswith("_id") and after.get(name) != value]
+        if has_ended(after) or exchanged:
+            return
+    raise NoInstance("the second wish does not take the place of the first")
 
 
 def _two_deeds(setting: FormSetting) -> tuple[Instance, Instance]:

@@ -51,7 +51,8 @@ class _Wish(NamedTuple):
     best: Superlative
     said: dict[str, Json]
     """Columns of the rows to choose from, with their values."""
-    index: int
+    place: int
+    """Its place in the list."""
     runner_up: int
 
 
@@ -85,7 +86,7 @@ class ChoiceForm(FormRecipe):
         listed = ListedRow(listed.mention, listed.place, listed.index, listed.column, rows_of(results[-1]))
         is_ahead = any(name.startswith(AHEAD) for name in golden[listed.place].arguments)
         for wish in islice(_wishes(setting, listed, is_ahead=is_ahead), MOST_WISHES):
-            changed = _choosing(golden, listed, wish.index)
+            changed = _choosing(golden, listed, wish.place)
             if not setting.is_lawful(changed):
                 continue
             runner_up = _choosing(golden, listed, wish.runner_up)
@@ -219,7 +220,7 @@ def _settle(
 ) -> None:
     """Make the instance one with another row, of which the user says what the wish says."""
     instance.results, instance.golden = [*results], _with_arguments(golden, results)
-    old, key = listed.mention, listed.rows[wish.index][listed.column]
+    old, key = listed.mention, listed.rows[wish.place][listed.column]
     instance.rows = [
         row.model_copy(update={"key": key, "columns": wish.said})
         if (row.entity, row.key, row.read) == (old.entity, old.key, old.read)

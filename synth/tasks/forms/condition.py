@@ -189,7 +189,7 @@ def _check_side(world: World, combination: Combination, step: int, condition: Co
         if source[0] != "call":
             continue
         rows = rows_in_every_view(world, combination, int(source[1]))
-        values |= {row[condition.column] for row in rows if condition.column in row and fits(row, mention.columns)}  # type: ignore[misc]
+        values |= {row[condition.column] for row in rows if condition.column in row and fits(row, mention.columns)}
     if len(values) != 1:
         raise Rejected("the condition decides nothing", f"{condition.column} is one of {sorted(map(str, values))}")
     is_met = is_above(next(iter(values)), condition.limit) == (condition.holds == "above")
