@@ -175,6 +175,7 @@ class _TrajectoryWriter:
             "goal": self.cut(task.scenario.goal),
             "reason": self.cut(task.scenario.reason),
             "facts": [self.cut(fact.text) for fact in self._some(task.scenario.facts)],
+            "later": [self.cut(words) for words in self._some(task.scenario.said_later)],
             "user": self.cut(f"{task.persona.name}, {task.persona.age}, {task.persona.style}"),
             "now": self.cut(task.now),
             "findings": findings,

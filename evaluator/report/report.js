@@ -102,7 +102,8 @@
 
   const about = (talk) => {
     const facts = make("ul", "", ...talk.facts.map((fact) => make("li", "", fact)));
-    return folded("the task", make("p", "", talk.goal), make("p", "", talk.reason), facts, make("p", "note", `${talk.user}; ${talk.now}`));
+    const later = talk.later.map((words) => make("p", "", "later: ", make("q", "", words)));
+    return folded("the task", make("p", "", talk.goal), make("p", "", talk.reason), facts, ...later, make("p", "note", `${talk.user}; ${talk.now}`));
   };
 
   const show = (item) => {

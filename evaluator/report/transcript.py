@@ -72,6 +72,7 @@ def _head(conversation: ShownConversation) -> Iterator[StyledLine]:
     persona = f"{task.persona.name}, {task.persona.age}, {task.persona.style}"
     yield 0, "", f"agent {result.speakers.agent}; user {result.speakers.user} as {persona}; {task.now}"
     yield 0, "", f"goal: {task.scenario.goal}"
+    yield from ((0, "", f"later: {words}") for words in task.scenario.said_later)
 
 
 def _traits(result: Result) -> str:

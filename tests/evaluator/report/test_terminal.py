@@ -34,6 +34,12 @@ def test_what_was_never_done_is_marked_at_the_end() -> None:
     assert shown(a_conversation([user("Book me in."), agent("No.")])).count("left the golden path here") == 1
 
 
+def test_what_the_user_comes_out_with_later_stands_at_the_head() -> None:
+    later = {"when": "after_report", "says": "And drop the reminder, please."}
+    text = shown(a_pass(scenario={"goal": "You want a slot.", "reason": "", "facts": [], "later": later}))
+    assert "goal: You want a slot.\nlater: And drop the reminder, please.\n" in text
+
+
 def test_nothing_in_it_is_obeyed_by_a_terminal() -> None:
     hostile = "\x1b[2J\x1b]0;owned\x07 \u202e [red]markup[/red]\r\nnext\tline"
     text = shown(a_conversation([user(hostile), agent(hostile, (hostile, {hostile: hostile}), (BOOK.tool, hostile))]))
