@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from skillweave.plugins import Registry
 from skillweave.schema.combination import TaskTemplate
+from synth.tasks.forms.aggregate import AggregateForm
 from synth.tasks.forms.answers import ComparisonForm, FalsePremiseForm
+from synth.tasks.forms.batch import BatchForm
 from synth.tasks.forms.change_of_mind import ChangeOfMindForm
 from synth.tasks.forms.choice import ChoiceForm
 from synth.tasks.forms.condition import ConditionForm
 from synth.tasks.forms.declines import FallbackForm, PressureForm
 from synth.tasks.forms.errands import ErrandsForm
 from synth.tasks.forms.form import FormRecipe, FormSetting
-from synth.tasks.forms.sets import AggregateForm, BatchForm
 from synth.tasks.kinds import TemplateSource
 
 __all__ = ["FORMS", "FormRecipe", "FormSetting", "form_templates"]

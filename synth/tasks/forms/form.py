@@ -306,6 +306,10 @@ def mentions_of_forms(combination: Combination) -> set[tuple[int, str | None]]:
                 for row in combination.rows
                 if row.call in same and row.entity == terms.every.entity
             }
+    for question in combination.questions:
+        same = {place for place, call in enumerate(combination.golden) if call.tool == question.tool}
+        of = question.of.entity if question.of else None
+        settled |= {(row.call, row.parameter) for row in combination.rows if row.call in same and row.entity == of}
     return settled
 
 

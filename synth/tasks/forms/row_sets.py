@@ -1,0 +1,98 @@
+"""Sets of rows that people mean together, as `all my appointments in April but the cleaning`: how they are found."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+from skillweave.schema.combination import (
+    RowSet,
+)
+from skillweave.schema.record import Json
+from synth.contracts.visibility import subject_entity
+from synth.contracts.wording import is_status
+from synth.search.row_words import row_matches
+from synth.tasks.forms.form import (
+    FormSetting,
+    ListedRow,
+    fits,
+    is_moment,
+    words_for,
+)
+
+MOST_SETS = 40
+"""Sets of rows that are tried for one caller."""
+LEAST_WITH_EXCEPTION = 3
+"""Rows of a set of which one is excepted."""
+
+Rows = Sequence[dict[str, Json]]
+
+
+class MeantRows(NamedTuple):
+    """Rows of a list that are meant together."""
+
+    rows: RowSet
+    meant: list[int]
+    """Their places in the list."""
+    excepted: list[int]
+
+
+def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[MeantRows]:
+    """Sets of rows that people can mean, in a drawn order: by month, name or status, with an exception or none."""
+    rows, read, random = listed.rows, listed.mention.read, setting.random
+    tool = setting.tool(read)
+    spoken = [name for name in setting.template.referred_by.get(read, []) if rows and name in rows[0]]
+    shared = {*spoken, *(name for name in (rows[0] if rows else ()) if is_status(name))}
+    entity = subject_entity(setting.world.blueprint, tool) or setting.world.blueprint.core_entity
+    day = next((name for name in spoken if all(is_moment(row.get(name)) for row in rows)), None)
+    wishes: list[RowSet] = [RowSet(entity=entity, size=0)]
+    for name in sorted(shared):
+        values = dict.fromkeys(
+            value for row in rows if isinstance(value := row.get(name), str) and not is_moment(value)
+        )
+        wishes += [RowSet(entity=entity, columns={name: value}, size=0) for value in values]
+    if day:
+        months = sorted({str(row[day])[:7] for row in rows})
+        dated = [
+            one.model_copy(update={"day_column": day, "month": m, "since": s})
+            for one in wishes
+            for m in months
+            for s in (False, True)
+        ]
+        wishes = [*dated, *wishes]
+    random.shuffle(wishes)
+    for wish in wishes[:MOST_SETS]:
+        meant = [index for index, row in enumerate(rows) if in_set(row, wish)]
+        without = _exception(setting, read, rows, meant, random, {*wish.columns}) if random.random() < 0.7 else None
+        if without is not None:
+            index, words = without
+            left = [one for one in meant if one != index]
+            yield MeantRows(wish.model_copy(update={"excepted": [words], "size": len(left)}), left, [index])
+        if len(meant) <= most:
+            yield MeantRows(wish.model_copy(update={"size": len(meant)}), meant, [])
+
+
+def _exception(
+    setting: FormSetting, read: str, rows: Rows, meant: Sequence[int], random: Random, hidden: set[str]
+) -> tuple[int, dict[str, Json]] | None:
+    """A row of a set that is to be left out, and the words that tell it apart from the others of the set."""
+    if len(meant) < LEAST_WITH_EXCEPTION:
+        return None
+    index = random.choice([*meant])
+    own = [rows[one] for one in meant]
+    words = words_for(setting.template, read, own, [*meant].index(index), random, *hidden)
+    return (index, words) if words else None
+
+
+def in_set(row: dict[str, Json], rows: RowSet) -> bool:
+    """Whether a row is one of those that are meant, exceptions apart."""
+    if not fits(row, rows.columns):
+        return False
+    if rows.month is None:
+        return True
+    month = str(row.get(rows.day_column or "") or "")[:7]
+    return month >= rows.month if rows.since else month == rows.month
+
+
+def is_meant(row: dict[str, Json], rows: RowSet) -> bool:
+    """Whether a row is one of those that are meant."""
+    return in_set(row, rows) and not any(row_matches(row, words) for words in rows.excepted)
