@@ -50,18 +50,19 @@ class AggregateForm(FormRecipe):
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
         """For each list of the user's own rows: each amount in it, and each amount in a read about one of its rows."""
+        # In a fused world such a sum would need one company alone.
+        base = next(plain(goals), None)
+        if base is None or source.bridge_rules is not None:
+            return
         nouns = {(goal.calls[one.call - 1].tool, one.column): one.noun for goal in goals for one in goal.tell}
-        base = next(plain(goals), None) if source.bridge_rules is None else None
-        for tool in _own_lists(source) if base else ():
+        for tool in _own_lists(source):
+            calls = [TemplateCall(tool=tool.name)]
             for column in _amount_columns(tool):
-                noun = nouns.get((tool.name, column), noun_of(column))
-                yield _adding_up(base, source, [TemplateCall(tool=tool.name)], column, noun)
+                yield _adding_up(base, source, calls, column, nouns.get((tool.name, column), noun_of(column)))
             for detail, name in _details(tool, source):
                 for column in _amount_columns(detail):
                     noun = f"{name_in_words(name).lower()} {noun_of(column)}"
-                    yield _adding_up(
-                        base, source, [TemplateCall(tool=tool.name), TemplateCall(tool=detail.name)], column, noun
-                    )
+                    yield _adding_up(base, source, [*calls, TemplateCall(tool=detail.name)], column, noun)
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance for the rows of one of the sets that the caller can mean."""
