@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from skillweave.schema.combination import Condition, Intent, KnownFact, KnownRow, KnownRows, Superlative
-from synth.contracts.wording import name_in_words
+from synth.contracts.wording import is_status, name_in_words
 from synth.offline.services import EntityTalk, Talk
 from synth.offline.wording import NAMED, WHOLE, phrases, refer, talk_of, tidy
 
@@ -54,11 +54,13 @@ def first_of_kind(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[s
     owner = "my" if own.mine else "the"
     if random.random() < 0.6:
         adjective = random.choice(forms()["superlatives"][sort][best.order])
-        noun = refer(_with_noun(talk, row.entity, own), row, words, random).removeprefix("the ")
+        named = EntityTalk(noun=own.noun, qualifiers=_adjectival(own, row.columns, words))
+        noun = refer(_with_noun(talk, row.entity, named), row, words, random).removeprefix("the ")
         return f"{owner} {adjective} {noun}"
     clause = random.choice(forms()["clauses"][sort][best.order])
     clause = clause.format(verb=verb_of(best.column), thing=thing_of(best.column))
-    return f"{refer(talk, row, words, random)} {clause}"
+    named = own.model_copy(update={"qualifiers": _adjectival(own, row.columns, words)})
+    return f"{refer(_with(talk, row.entity, named), row, words, random)} {clause}"
 
 
 def rows_together(
@@ -70,7 +72,7 @@ def rows_together(
         is_sum: Whether they are added up, rather than dealt with one by one.
     """
     own, parts = talk_of(talk, rows.entity), forms()
-    many = EntityTalk(noun=plural(own.noun), qualifiers=own.qualifiers)
+    many = EntityTalk(noun=plural(own.noun), qualifiers=_adjectival(own, rows.columns, words))
     shared = KnownRow(entity=rows.entity, columns=rows.columns)
     named = refer(_with_noun(talk, rows.entity, many), shared, words, random).removeprefix("the ")
     named = _RELATIVE.sub(lambda match: f"that {_VERBS.get(match['verb'], match['verb'][:-1])}", named)
@@ -86,7 +88,7 @@ def rows_together(
 
 def one_of_them(talk: Talk, row: KnownRow, words: Mapping[str, str], random: Random) -> str:
     """A row among others of its kind: `the cleaning one`, `the one on Friday 4 April at 10:00`."""
-    one = EntityTalk(noun="one", qualifiers=talk_of(talk, row.entity).qualifiers)
+    one = EntityTalk(noun="one", qualifiers=_adjectival(talk_of(talk, row.entity), row.columns, words))
     return refer(_with_noun(talk, row.entity, one), row, words, random)
 
 
@@ -95,7 +97,9 @@ def sum_asked(talk: Talk, intent: Intent, words: Mapping[str, str], random: Rand
     if intent.every is None:
         return intent.ask
     sums: dict[str, list[str]] = forms()["sums"]
-    way = random.choice(sums.get(intent.noun, sums["other"]))
+    is_bill = talk_of(talk, intent.every.entity).noun.split(" ")[0] in forms()["bills"]
+    sort = "bill" if is_bill and intent.noun in ("amount", "total") else intent.noun
+    way = random.choice(sums.get(sort, sums["other"]))
     rows = rows_together(talk, intent.every, words, random, is_sum=True)
     return way.format(rows=rows, thing=thing_of(intent.noun))
 
@@ -135,8 +139,19 @@ def arguments_of(count: int, random: Random) -> list[str]:
 def _with_noun(talk: Talk, entity: str, own: EntityTalk) -> Talk:
     """The same words, with a noun for one entity that nobody calls their own, and that no value stands in for."""
     ways = {column: [way for way in ways if not way.startswith(WHOLE)] for column, ways in own.qualifiers.items()}
-    words = EntityTalk(noun=own.noun, qualifiers={column: own or [NAMED] for column, own in ways.items()})
-    return talk.model_copy(update={"entities": {**talk.entities, entity: words}})
+    return _with(
+        talk, entity, EntityTalk(noun=own.noun, qualifiers={name: own or [NAMED] for name, own in ways.items()})
+    )
+
+
+def _with(talk: Talk, entity: str, own: EntityTalk) -> Talk:
+    return talk.model_copy(update={"entities": {**talk.entities, entity: own}})
+
+
+def _adjectival(own: EntityTalk, columns: Mapping[str, str], words: Mapping[str, str]) -> dict[str, list[str]]:
+    """The ways to say columns, with a status of one word before the noun: `my open invoices`."""
+    statuses = [name for name, fact in columns.items() if is_status(name) and " " not in words.get(fact, " ")]
+    return {**own.qualifiers, **{name: ["{value} {noun}"] for name in statuses}}
 
 
 def _sort_of(name: str) -> str:

@@ -158,7 +158,11 @@ class Phrasing:
         """Words for the row that a parameter names, or for the rows that are meant together."""
         row = intent.rows[name]
         base = intent.instead_of if intent.replaces is None else intent.replaces
-        if base is not None and row.columns and row in self.request.wishes[base].rows.values():
+        if (
+            base is not None
+            and row.columns
+            and name_of_row(row) in map(name_of_row, self.request.wishes[base].rows.values())
+        ):
             return f"that {talk_of(self.talk, row.entity).noun}"
         if name in intent.best:
             self.mentioned |= {*row.columns.values()}
@@ -166,11 +170,19 @@ class Phrasing:
         if intent.every and intent.every.entity == row.entity and not row.columns:
             self.mentioned |= {*set_facts(intent.every)}
             return rows_together(self.talk, intent.every, self.words, self.random)
-        return self._row_words(row)
+        others = [other for key, other in intent.rows.items() if key != name]
+        return self._row_words(row, {fact for other in others for fact in other.columns.values()})
 
-    def _row_words(self, row: KnownRow) -> str:
+    def _row_words(self, row: KnownRow, said: set[str]) -> str:
+        """Words for a row.
+
+        Args:
+            said: Ids of facts of other rows in the same phrase: what they say is not said again.
+        """
         vague = talk_of(self.talk, row.entity).mine and self._is_terse
         known = set(row.columns.values()) - self._left_out
+        values = {self.words[fact] for fact in said & self.mentioned}
+        known = {fact for fact in known if self.words[fact] not in values} or known
         vague = vague and not any(fact.volunteered for fact in self.request.known if fact.id in known)
         vague = vague and not self._has_similar_row(row)
         mentioned = known & self.mentioned or (set() if vague and self.random.random() < 0.5 else known)
@@ -183,6 +195,11 @@ class Phrasing:
         """Whether the request has another row of this kind: then it takes more words to distinguish the two."""
         rows = [other for intent in self.request.wishes for other in intent.rows.values()]
         return any(other.entity == row.entity and other.columns != row.columns for other in rows)
+
+
+def name_of_row(row: KnownRow) -> str | None:
+    """What the ids of a row's facts have in common; None if nothing is said of it."""
+    return next((fact.partition(".")[0] for fact in row.columns.values()), None)
 
 
 def ways_of(own: ToolTalk, intent: Intent, unmentioned: Sequence[str]) -> list[str]:

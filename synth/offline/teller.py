@@ -89,6 +89,7 @@ class Teller:
                 yield from (_to_you(text) for text in self._beliefs(intent, "belief_goals"))
             elif intent.condition or intent.instead_of is not None:
                 yield _to_you(self._on_terms(intent, request, "condition_goals", "fallback_goals"))
+                yield from (_to_you(text) for text in self._beliefs_in_condition(intent, "belief_goals"))
             else:
                 yield f"{'After that you' if is_later else 'You'} want to {_to_you(request)}."
             is_later = is_later or intent.kind == "do"
@@ -143,6 +144,12 @@ class Teller:
             for (place, intent), frame in chosen
         ]
 
+    def _beliefs_in_condition(self, intent: Intent, frames: str = "beliefs") -> Iterator[str]:
+        """What the user takes the value to be on which they make something depend."""
+        for other in self.request.wishes:
+            if other.kind == "hear" and intent.condition_fact and other.condition_fact == intent.condition_fact:
+                yield from self._beliefs(other, frames)
+
     def _message(self, asked: Asked, requests: Mapping[int, str], consents: list[str]) -> str:
         style, frames = self.request.persona.style, phrases("telling")
         parts = [*self._sentences(asked, requests, frames["first"][style], frames["hear_first"][style]), *consents]
@@ -164,17 +171,25 @@ class Teller:
             question: Frames for the first thing to be told, if nothing is to be done.
         """
         frames, is_first = phrases("telling"), True
+        further = self._by_turns(frames["next"])
         for place, intent in (one for one in asked if one[1].kind == "do"):
             if intent.condition or intent.instead_of is not None:
                 yield self._on_terms(intent, requests[place], "conditions", "fallbacks")
+                yield from self._beliefs_in_condition(intent)
             else:
-                yield self.random.choice(opening if is_first else frames["next"]).format(request=requests[place])
+                frame = self.random.choice(opening) if is_first else next(further)
+                yield frame.format(request=requests[place])
             is_first = False
-        more = frames["hear_more"] if is_first else frames["hear_after"]
+        more = self._by_turns(frames["hear_more"] if is_first else frames["hear_after"])
         for place, intent in (one for one in asked if one[1].kind == "hear" and one[0] in requests):
-            yield self.random.choice(question if is_first else more).format(ask=requests[place])
+            frame = self.random.choice(question) if is_first else next(more)
+            yield frame.format(ask=requests[place])
             yield from self._beliefs(intent)
             is_first = False
+
+    def _by_turns(self, frames: Sequence[str]) -> Iterator[str]:
+        """The frames in a drawn order, over and over: none comes twice in a row."""
+        return cycle(self.random.sample(frames, len(frames)))
 
     def _later(self) -> str | None:
         """What the user comes out with later, with all its details; None if there is nothing."""
