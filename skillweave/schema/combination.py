@@ -225,8 +225,10 @@ class Superlative(Record):
 class Condition(Record):
     """What decides whether the user wants a call: a value that has to be looked up."""
 
+    parameter: Name
+    """The parameter of the call that names the row."""
     column: Name
-    """The column of the row that the call is about."""
+    """The column of that row."""
     noun: str
     """What the value is, in words."""
     holds: Literal["above", "at_most"]
@@ -289,6 +291,8 @@ class Question(Record):
     """Id of the fact to tell."""
     tool: FusedName
     """The read that shows what it is computed from."""
+    call: int = 0
+    """Its first golden call."""
     sort: Literal["sum", "difference"]
     """`sum`: of a column, over rows; `difference`: between two rows."""
     column: Name
@@ -366,6 +370,11 @@ class Combination(Record):
         """The golden calls, then those that are not made: what a rule or the tools do not allow, and what is not wanted
         as things are."""
         return [*self.golden, *([self.asked] if self.asked else []), *self.undone]
+
+    @property
+    def replaced(self) -> set[int]:
+        """Places of the calls that the user thinks better of; of those that were made, no trace need be left."""
+        return {self.steps[terms.replaces] for terms in self.terms if terms.replaces is not None}
 
 
 class ValidatedTask(Record):

@@ -292,7 +292,10 @@ def _signed_in(form: RequestForm, signing_in: Sequence[GoldenCall]) -> RequestFo
 
 def _moved(question: Question, shift: int) -> Question:
     return question.model_copy(
-        update={"rows": [row.model_copy(update={"call": row.call + shift}) for row in question.rows]}
+        update={
+            "call": question.call + shift,
+            "rows": [row.model_copy(update={"call": row.call + shift}) for row in question.rows],
+        }
     )
 
 

@@ -172,7 +172,15 @@ def _of_rows(setting: FormSetting, rows: Rows, one: MeantRows) -> Instance | Non
         parts=[*amounts],
     )
     tool = template.calls[-1].tool
-    question = Question(fact="told_1", tool=tool, sort="sum", column=column, noun=counted.noun, of=one.rows)
+    question = Question(
+        fact="told_1",
+        tool=tool,
+        call=len(template.calls) - 1,
+        sort="sum",
+        column=column,
+        noun=counted.noun,
+        of=one.rows,
+    )
     steps = [*range(len(template.calls))]
     instance = Instance(golden=golden, results=results, steps=steps, communicate=[fact], questions=[question])
     instance.rows = _mentions(read, golden, one)
@@ -218,13 +226,19 @@ def _amounts(rows: Rows, column: str) -> list[int]:
 def _check_sum(world: World, combination: Combination, question: Question, of: RowSet) -> int:
     """How many amounts are added up. Raises Rejected if another view of the list shows other rows."""
     fact = next(one for one in combination.communicate if one.fact == question.fact)
-    calls = [(place, call) for place, call in enumerate(combination.golden) if call.tool == question.tool]
-    sources = [result_reference(source) for _, call in calls for source in call.grounding.values()]
-    place = next((source.call for source in sources if source), calls[0][0])
+    first = combination.golden[question.call]
+    source = next((result_reference(source) for source in first.grounding.values()), None)
+    place = source.call if source else question.call
+    named = f"call {place} ["
+    calls = [
+        (at, call)
+        for at, call in enumerate(combination.golden)
+        if call.tool == question.tool and any(text.startswith(named) for text in call.grounding.values())
+    ]
     read = combination.golden[place].tool
     rows = {str(_key(world, read, row)): row for row in rows_in_every_view(world, combination, place)}
     meant = [row for row in rows.values() if is_meant(row, of)]  # type: ignore[arg-type]
-    if place == calls[0][0]:
+    if source is None:
         values = [row.get(question.column) for row in meant]
     else:
         read_about = {str(value) for _, call in calls for value in call.arguments.values()}

@@ -105,7 +105,13 @@ def _compared(
         parts=[*pair],
     )
     question = Question(
-        fact="told_1", tool=rows[0].read, sort="difference", column=wanted.column, noun=wanted.noun, rows=[*rows]
+        fact="told_1",
+        tool=rows[0].read,
+        call=rows[0].call,
+        sort="difference",
+        column=wanted.column,
+        noun=wanted.noun,
+        rows=[*rows],
     )
     kept = [row for row in instance.rows if row.parameter is not None]
     compared = replace(instance, communicate=[fact], questions=[question], rows=[*kept, *rows])
@@ -131,8 +137,12 @@ class FalsePremiseForm(FormRecipe):
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
         """For each request in which an amount or a day is to be told."""
+        taken: set[str | None] = set()
         for goal in goals:
-            is_fitting = not goal.forms or (goal.forms == ["condition"] and goal.kind == "inform")
+            is_condition = goal.forms == ["condition"] and goal.kind == "inform"
+            # Of conditions, which are many, one for each deed is enough.
+            is_fitting = not goal.forms or (is_condition and goal.base not in taken)
+            taken |= {goal.base} if is_condition else set()
             if is_fitting and goal.kind in ("do", "inform") and any(_can_be_mistaken(wanted) for wanted in goal.tell):
                 yield formed(goal, "false_premise", "mistaken")
 

@@ -50,7 +50,9 @@ class BatchForm(FormRecipe):
             if call is None or len(call.found_by) != 1:
                 continue
             ((parameter, found_by),) = call.found_by.items()
-            if own_list(found_by, source):
+            # A figure said once for several rows may be meant for each or for all together.
+            figures = any(one.type in ("integer", "number") for one in source.blueprint.tool(call.tool).parameters)
+            if own_list(found_by, source) and not figures:
                 focus = OmittedSlot(call=1, parameter=parameter)
                 yield formed(goal, "batch", "every", focus=focus, tell=[])
 

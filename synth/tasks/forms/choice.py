@@ -25,6 +25,7 @@ from synth.tasks.forms.form import (
     fits,
     formed,
     is_amount,
+    is_incidental,
     is_moment,
     listed_row,
     literal,
@@ -84,8 +85,7 @@ class ChoiceForm(FormRecipe):
         golden = _from_today(setting, instance, listed.place)
         results = setting.run(golden[: listed.place + 1])
         listed = ListedRow(listed.mention, listed.place, listed.index, listed.column, rows_of(results[-1]))
-        is_ahead = any(name.startswith(AHEAD) for name in golden[listed.place].arguments)
-        for wish in islice(_wishes(setting, listed, is_ahead=is_ahead), MOST_WISHES):
+        for wish in islice(_wishes(setting, listed, golden[listed.place].arguments), MOST_WISHES):
             changed = _choosing(golden, listed, wish.place)
             if not setting.is_lawful(changed):
                 continue
@@ -155,11 +155,11 @@ def _from_today(setting: FormSetting, instance: Instance, place: int) -> list[Go
     return [*instance.golden[:place], changed, *instance.golden[place + 1 :]]
 
 
-def _wishes(setting: FormSetting, listed: ListedRow, *, is_ahead: bool) -> Iterator[_Wish]:
+def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) -> Iterator[_Wish]:
     """Wishes that leave several rows, of which one alone is the first, in a drawn order.
 
     Args:
-        is_ahead: Whether the list begins at some day.
+        asked: The arguments of the list.
     """
     rows, read, random = listed.rows, listed.mention.read, setting.random
     spoken = setting.template.referred_by.get(read, [])
@@ -171,9 +171,13 @@ def _wishes(setting: FormSetting, listed: ListedRow, *, is_ahead: bool) -> Itera
         if rows and not _KEPT & {*name.split("_")} and all(is_moment(row.get(name)) for row in rows)
     ]
     plain = [name for name in spoken if name in names and name not in {*amounts, *days}]
-    filters: list[dict[str, Json]] = [{}]
+    # What the list was asked for is part of what is meant: the flights from here to there.
+    given = {name: value for name, value in asked.items() if name in plain and rows[0].get(name) == value}
+    plain = [name for name in plain if name not in given and not is_incidental(name)]
+    filters: list[dict[str, Json]] = [given]
     values = {name: dict.fromkeys(value for row in rows if isinstance(value := row.get(name), str)) for name in plain}
-    filters += [{name: value} for name in plain for value in values[name]]
+    filters += [{**given, name: value} for name in plain for value in values[name]]
+    is_ahead = any(name.startswith(AHEAD) for name in asked)
     choices = [(column, said) for column in [*amounts, *days] for said in filters]
     random.shuffle(choices)
     for column, said in choices:

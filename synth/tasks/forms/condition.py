@@ -20,6 +20,8 @@ from skillweave.schema.combination import (
 )
 from skillweave.schema.record import Json
 from skillweave.schema.task import Course, RequestForm
+from skillweave.world.canonical import dump
+from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
 from synth.tasks.facts import LEAST_CENTS, fact_of, worthless
@@ -131,7 +133,14 @@ def _condition(listed: ListedRow, column: str, setting: FormSetting, *, is_met: 
     limit = _limit(value, column, random, is_high=is_high)
     holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
     noun = next((one.noun for one in setting.template.tell if one.column == column), noun_of(column))
-    return Condition(column=column, noun=noun, holds=holds, limit=limit, then="do" if is_met else "leave")
+    return Condition(
+        parameter=listed.mention.parameter or "",
+        column=column,
+        noun=noun,
+        holds=holds,
+        limit=limit,
+        then="do" if is_met else "leave",
+    )
 
 
 def _limit(value: Json, column: str, random: Random, *, is_high: bool) -> Json:
@@ -182,16 +191,15 @@ def _leave(setting: FormSetting, instance: Instance, listed: ListedRow) -> Cours
 def _check_side(world: World, combination: Combination, step: int, condition: Condition) -> None:
     """Check that the value of the row is the same in every view, and that it decides as the task says."""
     call = combination.calls[step]
-    mentions = [row for row in combination.rows if row.call == step and row.parameter]
-    values: set[Json] = set()
-    for mention in mentions:
-        source = call.grounding.get(mention.parameter or "", "").split(" ")
-        if source[0] != "call":
-            continue
-        rows = rows_in_every_view(world, combination, int(source[1]))
-        values |= {row[condition.column] for row in rows if condition.column in row and fits(row, mention.columns)}
+    named = (step, condition.parameter)
+    mention = next((row for row in combination.rows if (row.call, row.parameter) == named), None)
+    source = result_reference(call.grounding.get(condition.parameter, ""))
+    if mention is None or source is None:
+        raise Rejected("the condition decides nothing", f"{call.tool}.{condition.parameter} is of no list")
+    rows = [row for row in rows_in_every_view(world, combination, source.call) if fits(row, mention.columns)]
+    values = {dump(row[condition.column]): row[condition.column] for row in rows if condition.column in row}
     if len(values) != 1:
-        raise Rejected("the condition decides nothing", f"{condition.column} is one of {sorted(map(str, values))}")
-    is_met = is_above(next(iter(values)), condition.limit) == (condition.holds == "above")
+        raise Rejected("the condition decides nothing", f"{condition.column} is one of {sorted(values)}")
+    is_met = is_above(next(iter(values.values())), condition.limit) == (condition.holds == "above")
     if is_met != (condition.then == "do"):
-        raise Rejected("the condition decides otherwise", f"{condition.column} is {values}, limit {condition.limit}")
+        raise Rejected("the condition decides otherwise", f"{condition.column} is {[*values]}, limit {condition.limit}")

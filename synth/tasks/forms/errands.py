@@ -49,14 +49,14 @@ class ErrandsForm(FormRecipe):
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance of each part, each made after the golden calls of those before it."""
-        instance: Instance | None = None
+        instance, calls = Instance(), 0
         for part in parts_of(setting.template):
-            if instance is None:
-                instance = setting.plain(part)
-            else:
+            try:
                 instance = joined(instance, setting.after(instance.golden).plain(part))
-        if instance is None:
-            raise NoInstance("no errands")
+            except NoInstance as reason:
+                # Whoever creates rows wants to know which call of the whole template cannot be made.
+                raise NoInstance(str(reason), calls + reason.call, is_unseen=reason.is_unseen) from reason
+            calls += len(part.calls)
         _put_off(setting, instance)
         instance.results = setting.run(instance.golden)
         add_form(instance, "errands")

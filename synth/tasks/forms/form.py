@@ -270,6 +270,14 @@ def noun_of(column: str) -> str:
     return name_in_words(column.removesuffix("_cents"))
 
 
+def is_incidental(column: str) -> bool:
+    """Whether nobody would tell several rows of a kind from others by a column: a gate, a room, a number."""
+    return not _INCIDENTAL.isdisjoint(column.split("_"))
+
+
+_INCIDENTAL = frozenset({"gate", "room", "number", "reference", "phone", "email", "code", "weight", "kg"})
+
+
 def is_amount(column: str, value: Json) -> bool:
     """Whether a column of a result holds an amount of money that people speak of."""
     return column.endswith("_cents") and isinstance(value, int) and not isinstance(value, bool) and value > 0

@@ -150,7 +150,8 @@ def _in_order(first: Instance, second: Instance, facts: Mapping[str, str]) -> li
 
 
 def _asked_of(question: Question, facts: Mapping[str, str], moved: Moved) -> Question:
-    return question.model_copy(update={"fact": facts[question.fact], "rows": moved_mentions(question.rows, moved)})
+    rows = moved_mentions(question.rows, moved)
+    return question.model_copy(update={"fact": facts[question.fact], "call": moved(question.call), "rows": rows})
 
 
 def _shifted_terms(second: Instance, calls: int) -> list[CallTerms]:

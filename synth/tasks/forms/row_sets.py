@@ -15,6 +15,7 @@ from synth.tasks.forms.form import (
     FormSetting,
     ListedRow,
     fits,
+    is_incidental,
     is_moment,
     words_for,
 )
@@ -41,7 +42,10 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
     rows, read, random = listed.rows, listed.mention.read, setting.random
     tool = setting.tool(read)
     spoken = [name for name in setting.template.referred_by.get(read, []) if rows and name in rows[0]]
-    shared = {*spoken, *(name for name in (rows[0] if rows else ()) if is_status(name))}
+    shared = {
+        *(name for name in spoken if not is_incidental(name)),
+        *(name for name in (rows[0] if rows else ()) if is_status(name)),
+    }
     entity = subject_entity(setting.world.blueprint, tool) or setting.world.blueprint.core_entity
     day = next((name for name in spoken if all(is_moment(row.get(name)) for row in rows)), None)
     wishes: list[RowSet] = [RowSet(entity=entity, size=0)]
