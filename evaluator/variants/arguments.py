@@ -168,10 +168,8 @@ def changed_calls(executor: VariantExecutor) -> Iterator[Variant]:
             name, classes = _sort_of(executor, place, other)
             broken: set[FailureClass] = set() if other.is_lawful else {"policy_violation"}
             yield failing(name, transcript(executor.task, other.steps, words), classes | broken)
-        same = first_lawful(
-            executions, lambda execution: execution.is_lawful and executor.reaches_goal(execution.changes)
-        )
-        if same is not None:
+        same = first_lawful(executions, lambda execution: executor.reaches_goal(execution.changes))
+        if same is not None and same.is_lawful and executor.shows_facts(same):
             yield passing("same_outcome", transcript(executor.task, same.steps, words))
 
 

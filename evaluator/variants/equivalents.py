@@ -35,9 +35,11 @@ def call_formats(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def _if_right(executor: VariantExecutor, name: str, calls: list[VariantCall]) -> Iterator[Variant]:
-    """A variant of these calls, if all golden calls succeed, no rule is broken and the goal is reached."""
+    """A variant of these calls, if all golden calls succeed, no rule is broken, the goal is reached, and what the user
+    has to be told is shown."""
     execution = executor.execute(calls)
-    if calls and not execution.unexecuted and execution.is_lawful and executor.reaches_goal(execution.changes):
+    is_done = calls and not execution.unexecuted and executor.reaches_goal(execution.changes)
+    if is_done and execution.is_lawful and executor.shows_facts(execution):
         yield _told(executor, name, execution)
 
 

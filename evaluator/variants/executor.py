@@ -9,6 +9,7 @@ from typing import NamedTuple
 from skillweave.schema.contract import SESSION_TOOLS, CallResult, RowChange, Tool
 from skillweave.schema.record import Json
 from skillweave.schema.task import GoldenCall, Task
+from skillweave.world.canonical import dump
 from skillweave.world.compare import compare
 from skillweave.world.noise import ERRORS
 from skillweave.world.replay import rebound, result_reference, spoiled_calls
@@ -157,6 +158,15 @@ class VariantExecutor:
             is_reached = any(compare(state, changes, self.world.comparison).is_empty for state in demanded)
             self._goals[id(changes)] = changes, is_reached
         return self._goals[id(changes)][1]
+
+    def shows_facts(self, execution: VariantExecution) -> bool:
+        """Whether its results show all that the user has to be told. In another order of calls they may not."""
+        values: dict[str, list[Json]] = {}
+        for step in execution.steps:
+            _collect("", step.result.value, values)
+        found = {dump(value) for column in values.values() for value in column}
+        needed = [wanted for fact in self.task.criteria.communicate for wanted in fact.shown]
+        return all(not found.isdisjoint(map(dump, wanted)) for wanted in needed)
 
     def with_arguments(self, position: int, arguments: Mapping[str, Json]) -> list[VariantCall]:
         """The golden calls, with these arguments in one of them."""

@@ -78,10 +78,12 @@ def wrong(executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls]) ->
 def right(
     executor: VariantExecutor, name: str, ways: Iterable[ChangedCalls], words: Sequence[str] = ()
 ) -> Iterator[HeldOutVariant]:
-    """A passing variant: the first candidate that reaches the goal, in which all golden calls succeed lawfully."""
+    """A passing variant: the first candidate that reaches the goal, in which all golden calls succeed lawfully and show
+    what the user has to be told."""
     for way in islice(ways, MOST):
         execution = executor.execute(way.calls)
-        if not execution.unexecuted and execution.is_lawful and reaches(executor, execution.changes):
+        is_done = not execution.unexecuted and reaches(executor, execution.changes)
+        if is_done and execution.is_lawful and executor.shows_facts(execution):
             facts = [*words] or [all_facts(executor.task.criteria.communicate)]
             yield HeldOutVariant(passing(name, transcript(executor.task, execution.steps, facts)), way.what, [])
             return

@@ -8,7 +8,7 @@ from evaluator.variants.arguments import arguments_of
 from evaluator.variants.conversation import VariantConversation, failing, passing, transcript
 from evaluator.variants.executor import VariantCall, VariantExecutor
 from evaluator.variants.held_out import ChangedCalls, HeldOutVariant, held_out_random, right
-from evaluator.variants.words import all_facts, fact_sentence, forms_of_fact, moment_of, value_in_words
+from evaluator.variants.words import all_facts, fact_sentence, forms_of_fact, moment_of, tells_value, value_in_words
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
@@ -124,6 +124,8 @@ def other_forms_of_facts(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
         yield HeldOutVariant(variant, " / ".join(words), [])
     for fact in facts:
         rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
+        if any(tells_value(fact, words) for words in rest):
+            continue
         for name, text in _wrongly(executor, fact):
             golden = transcript(executor.task, executor.golden.steps, [*rest, fact_sentence(fact, text)])
             variant = failing(name, golden, {"told_wrong", "did_not_tell"})

@@ -23,6 +23,7 @@ from evaluator.variants.words import (
     other_values,
     part_values,
     rival_values,
+    tells_value,
     value_in_words,
 )
 from skillweave.schema.contract import DECLINE, TRANSFER, RowChange, Tool
@@ -306,13 +307,16 @@ def untold(executor: VariantExecutor) -> Iterator[Variant]:
 
 
 def told_wrongly(executor: VariantExecutor) -> Iterator[Variant]:
-    """Tell a wrong value, for one fact at a time."""
+    """Tell a wrong value, for one fact at a time; only rivals, where the words for other facts tell it as well."""
     facts = executor.task.criteria.communicate
     for fact in facts:
         rest = [all_facts([other for other in facts if other is not fact])] if len(facts) > 1 else []
+        is_told = any(tells_value(fact, words) for words in rest)
         for name, words in _wrong_words(executor, fact):
-            classes = _WRONG | _UNTOLD if name in ("other_value", "parts_alone") else _WRONG
-            yield failing(name, transcript(executor.task, executor.golden.steps, [*rest, *words]), classes)
+            is_unseen = name in ("other_value", "parts_alone")
+            classes = _WRONG | _UNTOLD if is_unseen else _WRONG
+            if not (is_unseen and is_told):
+                yield failing(name, transcript(executor.task, executor.golden.steps, [*rest, *words]), classes)
 
 
 def _wrong_words(executor: VariantExecutor, fact: FactToTell) -> Iterator[tuple[str, Sequence[str]]]:

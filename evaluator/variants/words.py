@@ -33,6 +33,11 @@ def refusal(task: Task, which: int = 0) -> str:
     return f"{_NO} {all_facts(facts, which)}" if facts else _NO
 
 
+def tells_value(fact: FactToTell, text: str) -> bool:
+    """Whether a text states a right value of the fact."""
+    return any(values.states_value(text, right, type=fact.type, unit=fact.unit) for right in fact.values)
+
+
 def value_in_words(fact: FactToTell, value: Json, which: int = 0) -> str:
     """A value as people write it, in form number `which`."""
     forms = forms_of_fact(fact, value)
@@ -70,9 +75,7 @@ def _apart(fact: FactToTell, candidates: Sequence[Json]) -> list[Json]:
 
 def _holds(fact: FactToTell, value: Json) -> bool:
     """Whether the words for a value contain the right one, as `Room 2 West` contains `Room 2`."""
-    return any(
-        values.states_value(value_in_words(fact, value), right, type=fact.type, unit=fact.unit) for right in fact.values
-    )
+    return tells_value(fact, value_in_words(fact, value))
 
 
 def _of_its_column(executor: VariantExecutor, fact: FactToTell) -> list[Json]:

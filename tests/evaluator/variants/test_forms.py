@@ -7,6 +7,7 @@ import pytest
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from evaluator.scoring.selftest import held_out_variants_of, recorded, variants_of
 from evaluator.variants.conversation import Variant
+from evaluator.variants.executor import VariantExecutor
 from skillweave.schema.task import Course, GoldenCall, Task
 from skillweave.world.dataset import Dataset
 from tests.evaluator.variants.clinic import dataset_of
@@ -102,6 +103,12 @@ def test_the_parts_of_a_sum_do_not_tell_it_and_may_stand_beside_it() -> None:
     assert "45.00, 60.00" in (parts.messages[-2].content or "")
     (worked_out,) = [one for one in held_out_variants_of(WORLD, task_of("total")) if one.variant.name == "worked_out"]
     assert worked_out.variant.passes
+
+
+def test_calls_that_do_not_show_every_part_show_no_sum() -> None:
+    executor = VariantExecutor(WORLD, task_of("total"))
+    assert executor.shows_facts(executor.golden)
+    assert not any(executor.shows_facts(executor.execute([call])) for call in executor.calls)
 
 
 def test_what_comes_later_is_said_before_the_call_that_needs_it() -> None:
