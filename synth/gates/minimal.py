@@ -46,8 +46,7 @@ def check_minimal(world: World, combination: Combination, criteria: Criteria, ru
     """The gate's figures: how many writes it left out alone, and how many sets of several."""
     kinds = [tool_of(world.blueprint, call.tool).kind for call in combination.golden]
     # What the user thinks better of may leave no trace: the second wish undoes or amends it.
-    replaced = {combination.steps[terms.replaces] for terms in combination.terms if terms.replaces is not None}
-    writes = [place for place, kind in enumerate(kinds) if kind == "write" and place not in replaced]
+    writes = [place for place, kind in enumerate(kinds) if kind == "write" and place not in combination.replaced]
     several = 0
     for size in range(1, len(writes) if len(writes) <= MOST else 4):
         for places in combinations(writes, size):

@@ -44,11 +44,10 @@ GATE = Gate(
 def check_observable(world: World, combination: Combination, criteria: Criteria) -> dict[str, Json]:
     """The figure: how many arguments the gate varied, and how many other values it tried."""
     arguments = tried = 0
-    replaced = {combination.steps[terms.replaces] for terms in combination.terms if terms.replaces is not None}
     for place, call in enumerate(combination.golden):
         tool = tool_of(world.blueprint, call.tool)
         # What the user thinks better of leaves no trace where the second wish takes its place.
-        if tool.kind != "write" or place in replaced:
+        if tool.kind != "write" or place in combination.replaced:
             continue
         for name in call.arguments:
             if tool.parameter(name).observable is False:

@@ -170,11 +170,14 @@ def _solution_figures(
 def _length_figures(combination: Combination, writes: int, calls: int | None, kinds: Sequence[str]) -> Figure:
     """Why the golden run is longer than the shortest solution. Raises Rejected if there is no reason."""
     demanded = [f"{call.tool} for {call.demanded_by}" for call in combination.golden if call.demanded_by]
+    replaced = [call.tool for place, call in enumerate(combination.golden) if place in combination.replaced]
     more = kinds.count("write") - writes
-    if more > 0 and len(demanded) < more:
+    if more > 0 and len(demanded) + len(replaced) < more:
         raise Rejected("longer than need be", f"{writes} writes do what {kinds.count('write')} golden ones do")
     if more > 0:
-        return {"longer_because": f"a rule demands {', '.join(demanded)}"}
+        why = [f"a rule demands {', '.join(demanded)}"] if demanded else []
+        why += [f"the user thinks better of {', '.join(replaced)}"] if replaced else []
+        return {"longer_because": "; ".join(why)}
     if calls is None or len(kinds) <= calls:
         return {}
     repeated = len(combination.golden) - len({repr((call.tool, call.arguments)) for call in combination.golden})

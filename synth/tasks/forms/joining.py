@@ -70,7 +70,7 @@ def joined(first: Instance, second: Instance, *, is_after: bool = True, asked_fi
         communicate=_in_order(first, second, facts),
         asked=asked,
         forbidden=[*first.forbidden, *second.forbidden],
-        asked_after=len(first.golden) if asked_first else None,
+        asked_after=len(first.golden) if asked_first else _asked_after(first, second, places),
         undone=[*first.undone, *(moved_call(call, moved) for call in second.undone)],
         forms=[*_forms(first.forms, [], second.golden), *_forms(second.forms, first.golden, [])],
         terms=[*first.terms, *_shifted_terms(second, len(first.steps))],
@@ -134,6 +134,13 @@ def _together(first: Instance, second: Instance, *, is_after: bool) -> tuple[lis
         places.append(len(golden) if same is None else same)
         golden += [again] if same is None else []
     return golden, places
+
+
+def _asked_after(first: Instance, second: Instance, places: Sequence[int]) -> int | None:
+    """How many golden calls of both are made before what is asked for in vain is judged."""
+    if second.asked_after is None:
+        return first.asked_after
+    return max([len(first.golden), *(place + 1 for place in places[: second.asked_after])])
 
 
 def _renumbered(first: Instance, second: Instance) -> dict[str, str]:
