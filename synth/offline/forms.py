@@ -52,7 +52,8 @@ def first_of_kind(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[s
     own = talk_of(talk, row.entity)
     sort = _sort_of(best.column)
     owner = "my" if own.mine else "the"
-    if random.random() < 0.6:
+    # Of what one has already, `the last` may be the one that was booked last: a verb says what is meant.
+    if random.random() < 0.6 and not (own.mine and sort == "moment"):
         adjective = random.choice(forms()["superlatives"][sort][best.order])
         named = EntityTalk(noun=own.noun, qualifiers=_adjectival(own, row.columns, words))
         noun = refer(_with_noun(talk, row.entity, named), row, words, random).removeprefix("the ")
@@ -110,12 +111,17 @@ def difference_asked(noun: str, random: Random) -> str:
     return str(random.choice(ways)).replace("{thing}", thing_of(noun))
 
 
-def limits_of(condition: Condition, limit: KnownFact, random: Random) -> dict[str, str]:
-    """A condition as it holds and as it fails, and what is told if it fails: `the price is over 50.00`."""
+def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Random) -> dict[str, str]:
+    """A condition as it holds and as it fails, and what is told if it fails: `the price is over 50.00`.
+
+    Args:
+        subject: The row whose value decides: `the slot`.
+    """
     is_day = limit.type in ("date", "datetime")
     name = name_in_words(condition.noun)
     sort = "amount" if not is_day else "moment" if is_moment_name(name) else "day"
     thing, verb = f"the {thing_of(name)}", verb_of(name)
+    first = subject if sort == "moment" else thing
     ways: dict[str, list[str]] = forms()["limits"][sort]
 
     def said(side: str, it: str) -> str:
@@ -124,8 +130,8 @@ def limits_of(condition: Condition, limit: KnownFact, random: Random) -> dict[st
     other = _OTHER_SIDE[condition.holds]
     tell = f"when it {verb}" if sort == "moment" else random.choice([thing, "what it is"])
     return {
-        "holds": said(condition.holds, thing),
-        "fails": said(other, thing),
+        "holds": said(condition.holds, first),
+        "fails": said(other, first),
         "if_not": said(other, "it"),
         "tell": tell,
     }

@@ -13,7 +13,7 @@ from synth.contracts.wording import VALUE_PLACEHOLDER
 from synth.offline.forms import arguments_of, forms, limits_of, one_of_them, rows_together, thing_of
 from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined
 from synth.offline.services import Talk
-from synth.offline.wording import CompanyWords, phrases, sentence, tidy
+from synth.offline.wording import CompanyWords, phrases, sentence, talk_of, tidy
 from synth.tasks.requests import later_facts
 
 _COMPANY = re.compile(r" (?:for )?\{company\}")
@@ -105,7 +105,9 @@ class Teller:
             return str(self.random.choice(forms()[fallback])).format(request=request)
         limit = self._known[intent.condition_fact]
         self._phrasing.mentioned.add(limit.id)
-        slots = limits_of(intent.condition, limit, self.random)
+        row = intent.rows.get(intent.condition.parameter)
+        subject = f"the {talk_of(self.talk, row.entity).noun}" if row else "it"
+        slots = limits_of(intent.condition, limit, subject, self.random)
         return str(self.random.choice(forms()[condition])).format(request=request, **slots)
 
     def _beliefs(self, intent: Intent, frames: str = "beliefs") -> Iterator[str]:
@@ -199,7 +201,7 @@ class Teller:
         self._phrasing.is_full = True
         moment = next(intent.later for _, intent in asked)
         is_replacing = any(intent.replaces is not None for _, intent in asked)
-        opening = forms()["replacing"] if is_replacing else forms()["adding"][moment]
+        opening = forms()["replacing" if is_replacing else "adding"][moment]
         sentences = self._sentences(asked, self._requests(asked), opening, forms()["adding_ask"][moment])
         return self._in_manner(" ".join(sentences))
 

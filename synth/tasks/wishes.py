@@ -17,8 +17,10 @@ def terms_in_words(intent: Intent) -> Iterator[str]:
     for name, best in intent.best.items():
         yield f"{row_label(intent.rows[name], intent)} is {_meant(best)}"
     if intent.condition and intent.kind == "do":
-        limit = f"the {intent.condition.noun} is {intent.condition.holds.replace('_', ' ')} <{intent.condition_fact}>"
-        yield f"only if {limit}; if not, it stays undone, and they want to be told the {intent.condition.noun}"
+        row, noun = intent.rows.get(intent.condition.parameter), intent.condition.noun
+        value = f"the {noun} of {row_label(row, intent)}" if row else f"the {noun}"
+        limit = f"{intent.condition.holds.replace('_', ' ')} <{intent.condition_fact}>"
+        yield f"only if {value} is {limit}; if not, it stays undone, and they want to be told the {noun}"
     elif intent.condition:
         yield "asked for in case the condition does not hold, and nowhere else"
     if intent.instead_of is not None:

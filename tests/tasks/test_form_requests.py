@@ -19,7 +19,13 @@ from tests.gates.clinic_tasks import APPOINTMENTS, WORLD, a_combination, a_move,
 OTHER_DAY = "2025-02-04 09:00:00"
 CANCEL = call("cancel_appointment", appointment_id=("APT-0001", "call 0 [0].appointment_id"))
 OWN = {"starts_at": "2025-01-21 12:30:00"}
-FEE: dict[str, Any] = {"column": "fee_cents", "noun": "fee", "holds": "at_most", "limit": 2000}
+FEE: dict[str, Any] = {
+    "parameter": "appointment_id",
+    "column": "fee_cents",
+    "noun": "fee",
+    "holds": "at_most",
+    "limit": 2000,
+}
 SET = {"entity": "Appointment", "size": 2}
 APRIL = {**SET, "day_column": "starts_at", "month": "2025-04", "excepted": [{"starts_at": OTHER_DAY}]}
 ASK = {"column": "fee_cents", "noun": "fee", "ask": ["what the fee is"]}
@@ -167,8 +173,8 @@ def test_many_words_of_one_request_hardly_repeat(form: str) -> None:
         ("choice", "- do: move appointment (<appointment>, the slot); the slot is the earliest (starts at)"),
         (
             "done_on_condition",
-            "- do: cancel appointment (<appointment>); only if the fee is at most <condition.fee_cents>; if not, it "
-            "stays undone, and they want to be told the fee",
+            "- do: cancel appointment (<appointment>); only if the fee of <appointment> is at most "
+            "<condition.fee_cents>; if not, it stays undone, and they want to be told the fee",
         ),
         ("fallback", "- do: cancel appointment (<appointment>); only if wish 1 cannot be done"),
         (
