@@ -248,6 +248,8 @@ class RowSet(Record):
     """Columns that all of them have, with their values."""
     day_column: Name | None = None
     """The column whose day lies in the months."""
+    other_days: list[Name] = Field(default_factory=list)
+    """Other columns whose day may be meant: they lie in the months where that one does."""
     month: str | None = None
     """`YYYY-MM`: the rows are of this month; None: of any."""
     since: bool = False

@@ -27,6 +27,7 @@ from synth.engine.context import Context
 from synth.engine.step import Params, step
 from synth.gates.clarification_needed import no_clarification_reason
 from synth.gates.indirect_route import indirect_route_reason
+from synth.tasks.forms import FORMS
 from synth.tasks.kinds import KINDS
 from synth.tasks.selection import ENOUGH, SelectionInput, choose_instances, find_candidates
 from synth.tasks.splits import splits_of
@@ -63,7 +64,7 @@ class ComboParams(Params):
     reads=[BLUEPRINTS, CONTRACTS, MEDIATIONS, DATABASE, TEMPLATES],
     writes=[COMBINATIONS, QUOTAS, LACKING],
     params=ComboParams,
-    registries=[KINDS],
+    registries=[KINDS, FORMS],
 )
 async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None:
     blueprint, templates = contract_of(ctx), ctx.read(TEMPLATES)

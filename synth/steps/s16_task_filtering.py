@@ -35,6 +35,7 @@ from synth.gates import GATES
 from synth.gates.judging import WantedTasks, judge_combinations, templates_without_tasks
 from synth.gates.variants import keeping_conduct
 from synth.planner.problem import PlannerParams
+from synth.tasks.forms import FORMS
 from synth.tasks.splits import combinations_over_share
 
 TOO_MANY = "more than its share of the world's tasks"
@@ -82,7 +83,7 @@ async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
     reads=[BLUEPRINTS, CONTRACTS, MEDIATIONS, DATABASE, POLICIES, TEMPLATES, COMBINATIONS, QUOTAS],
     writes=[VALIDATED, FALLEN],
     params=FilterParams,
-    registries=[KINDS, GATES],
+    registries=[KINDS, FORMS, GATES],
     join=replay_fused,
     join_writes=[FUSED_REPLAYS],
 )

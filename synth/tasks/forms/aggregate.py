@@ -35,7 +35,7 @@ from synth.tasks.forms.form import (
     plain,
     rows_in_every_view,
 )
-from synth.tasks.forms.row_sets import MeantRows, Rows, is_meant, meant_rows
+from synth.tasks.forms.row_sets import MeantRows, Rows, is_clear, is_meant, meant_rows
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.replay import Rejected, rows_of
 
@@ -237,6 +237,8 @@ def _check_sum(world: World, combination: Combination, question: Question, of: R
     ]
     read = combination.golden[place].tool
     rows = {str(_key(world, read, row)): row for row in rows_in_every_view(world, combination, place)}
+    if not all(is_clear(row, of) for row in rows.values()):
+        raise Rejected("another sum", f"it is not clear what lies in {of.month}")
     meant = [row for row in rows.values() if is_meant(row, of)]  # type: ignore[arg-type]
     if source is None:
         values = [row.get(question.column) for row in meant]

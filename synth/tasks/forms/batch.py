@@ -32,7 +32,7 @@ from synth.tasks.forms.form import (
     single_write,
     without_form,
 )
-from synth.tasks.forms.row_sets import MeantRows, is_meant, meant_rows
+from synth.tasks.forms.row_sets import MeantRows, is_clear, is_meant, meant_rows
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.replay import Rejected
 
@@ -136,6 +136,8 @@ def _check_batch(world: World, combination: Combination, step: int, every: RowSe
     place, column, parameter = _list_of(call, every, world)
     made = {str(one.arguments[parameter]) for one in combination.golden[step:] if one.tool == call.tool}
     rows = rows_in_every_view(world, combination, place)
+    if not all(is_clear(row, every) for row in rows):
+        raise Rejected("not the rows that are meant", f"it is not clear what lies in {every.month}")
     meant = {str(row[column]) for row in rows if is_meant(row, every)}  # type: ignore[arg-type]
     if made != meant or len(meant) != every.size:
         raise Rejected("not the rows that are meant", f"{len(made)} calls for {len(meant)} rows that the words fit")

@@ -1,6 +1,6 @@
 """Sets of rows that people mean together, as `all my appointments in April but the cleaning`: how they are found."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -55,9 +55,10 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
         )
         wishes += [RowSet(entity=entity, columns={name: value}, size=0) for value in values]
     if day:
+        others = [name for name in spoken if name != day and any(is_moment(row.get(name)) for row in rows)]
         months = sorted({str(row[day])[:7] for row in rows})
         dated = [
-            one.model_copy(update={"day_column": day, "month": m, "since": s})
+            one.model_copy(update={"day_column": day, "other_days": others, "month": m, "since": s})
             for one in wishes
             for m in months
             for s in (False, True)
@@ -65,6 +66,8 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
         wishes = [*dated, *wishes]
     random.shuffle(wishes)
     for wish in wishes[:MOST_SETS]:
+        if not all(is_clear(row, wish) for row in rows):
+            continue
         meant = [index for index, row in enumerate(rows) if in_set(row, wish)]
         without = _exception(setting, read, rows, meant, random, {*wish.columns}) if random.random() < 0.7 else None
         if without is not None:
@@ -91,10 +94,20 @@ def in_set(row: dict[str, Json], rows: RowSet) -> bool:
     """Whether a row is one of those that are meant, exceptions apart."""
     if not fits(row, rows.columns):
         return False
-    if rows.month is None:
+    return rows.month is None or _is_in_months(row.get(rows.day_column or ""), rows)
+
+
+def is_clear(row: Mapping[str, Json], rows: RowSet) -> bool:
+    """Whether a row is in the months by each day that may be meant, or by none."""
+    if rows.month is None or not fits(row, rows.columns):
         return True
-    month = str(row.get(rows.day_column or "") or "")[:7]
-    return month >= rows.month if rows.since else month == rows.month
+    days = [row.get(name) for name in [rows.day_column or "", *rows.other_days]]
+    return len({_is_in_months(day, rows) for day in days}) == 1
+
+
+def _is_in_months(day: Json, rows: RowSet) -> bool:
+    month = str(day or "")[:7]
+    return month >= (rows.month or "") if rows.since else month == rows.month
 
 
 def is_meant(row: dict[str, Json], rows: RowSet) -> bool:
