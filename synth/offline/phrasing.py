@@ -182,7 +182,10 @@ class Phrasing:
         vague = talk_of(self.talk, row.entity).mine and self._is_terse
         known = set(row.columns.values()) - self._left_out
         values = {self.words[fact] for fact in said & self.mentioned}
-        known = {fact for fact in known if self.words[fact] not in values} or known
+        repeated = {fact for fact in known if self.words[fact] in values}
+        if repeated < known:
+            self.mentioned |= repeated
+            known -= repeated
         vague = vague and not any(fact.volunteered for fact in self.request.known if fact.id in known)
         vague = vague and not self._has_similar_row(row)
         mentioned = known & self.mentioned or (set() if vague and self.random.random() < 0.5 else known)

@@ -1,0 +1,103 @@
+"""English for rows, sets of rows and near days."""
+
+from random import Random
+
+import pytest
+
+from skillweave.schema.combination import KnownRow, KnownRows, Superlative
+from synth.offline.forms import arguments_of, first_of_kind, forms, one_of_them, plural, rows_together
+from synth.offline.services import EntityTalk, Talk
+from synth.offline.wording import refer, tidy
+
+TALK = Talk(
+    entities={
+        "Visit": EntityTalk(
+            noun="visit",
+            mine=True,
+            qualifiers={"treatment_name": ["=my {value}"], "starts_at": ["on {value}"], "status": ["that is {value}"]},
+        ),
+        "Treatment": EntityTalk(
+            noun="treatment", qualifiers={"treatment_name": ["=a {value}"], "room": ["in {value}"]}
+        ),
+    },
+    tools={},
+)
+WORDS = {"name": "extraction", "day": "tomorrow at 09:30", "room": "Room 2", "status": "scheduled", "month": "April"}
+NUMBERS = range(30)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"treatment_name": "name"}, "my extraction"),
+        ({"treatment_name": "name", "starts_at": "day"}, "my extraction tomorrow at 09:30"),
+        ({"starts_at": "day"}, "my visit tomorrow at 09:30"),
+    ],
+)
+def test_a_name_stands_for_the_thing_itself(columns: dict[str, str], words: str) -> None:
+    row = KnownRow(entity="Visit", columns=columns)
+    assert {refer(TALK, row, WORDS, Random(number)) for number in NUMBERS} == {words}
+
+
+def test_a_thing_that_is_named_has_the_article_of_its_name() -> None:
+    row = KnownRow(entity="Treatment", columns={"treatment_name": "name", "room": "room"})
+    assert refer(TALK, row, WORDS, Random(1)) == "an extraction in Room 2"
+
+
+def test_one_of_several_is_named_by_what_tells_it_apart() -> None:
+    row = KnownRow(entity="Visit", columns={"treatment_name": "name", "starts_at": "day"})
+    assert one_of_them(TALK, row, WORDS, Random(1)) == "the one called extraction tomorrow at 09:30"
+
+
+def test_a_status_of_several_stands_before_the_noun() -> None:
+    left = KnownRow(entity="Visit", columns={"treatment_name": "name"})
+    rows = KnownRows(entity="Visit", columns={"status": "status"}, month="month", excepted=[left])
+    said = {rows_together(TALK, rows, WORDS, Random(number)) for number in NUMBERS}
+    assert len(said) > 10
+    assert all(
+        "my scheduled visits" in one and "in April" in one and "the one called extraction" in one for one in said
+    )
+
+
+def test_the_first_of_its_kind_is_said_in_many_ways_and_without_its_day() -> None:
+    best = Superlative(column="starts_at", order="least")
+    other, own = KnownRow(entity="Treatment", columns={}), KnownRow(entity="Visit", columns={})
+    said = {first_of_kind(TALK, row, best, WORDS, Random(number)) for number in NUMBERS for row in (other, own)}
+    assert {"the earliest treatment", "the first treatment", "my visit that starts first"} <= said
+    assert "my first visit" not in said
+
+
+@pytest.mark.parametrize(
+    ("noun", "nouns"),
+    [
+        ("visit", "visits"),
+        ("policy", "policies"),
+        ("car class", "car classes"),
+        ("stay", "stays"),
+        ("place on the waiting list", "places on the waiting list"),
+    ],
+)
+def test_plurals(noun: str, nouns: str) -> None:
+    assert plural(noun) == nouns
+
+
+@pytest.mark.parametrize(
+    ("text", "neat"),
+    [
+        ("the slot on tomorrow at 09:30", "the slot tomorrow at 09:30"),
+        ("due on last Friday", "due last Friday"),
+        ("for a party of 1", "for 1 person"),
+        ("for a party of 12", "for a party of 12"),
+        ("1 more refills", "1 more refill"),
+        ("on Friday next week", "on Friday next week"),
+    ],
+)
+def test_words_that_a_value_asks_for(text: str, neat: str) -> None:
+    assert tidy(text) == neat
+
+
+def test_nobody_repeats_an_argument_or_names_a_figure() -> None:
+    pool = forms()["insists"]
+    assert len(set(pool)) == len(pool) >= 30
+    assert not any(sign.isdigit() for text in pool for sign in text)
+    assert all(len(set(arguments_of(2, Random(number)))) == 2 for number in NUMBERS)
