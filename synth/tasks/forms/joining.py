@@ -99,7 +99,8 @@ def with_undone(done: Instance, other: Instance) -> Instance:
         return UNDONE if at == last else at
 
     undone = both.golden[last:]
-    return replace(_moved(both, place), golden=done.golden, undone=undone, open_columns=done.open_columns)
+    kept = {"open_columns": done.open_columns, "fresh_from": done.fresh_from}
+    return replace(_moved(both, place), golden=done.golden, undone=undone, **kept)
 
 
 def moved_call(call: GoldenCall, moved: Moved) -> GoldenCall:

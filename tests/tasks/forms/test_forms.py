@@ -1,0 +1,83 @@
+"""Each form has templates and instances that replay, hold together and pass the gates; the same seed gives the same."""
+
+import pytest
+
+from skillweave.schema.task import Login
+from synth.gates.judging import validate_combination
+from synth.tasks.forms import FORMS
+from synth.tasks.forms.errands import compound
+from synth.tasks.replay import run_golden
+from tests.gates.clinic_tasks import RULES
+from tests.tasks.forms.clinic import WORLD, instance, instances, named, templates
+
+CASES = {
+    "move_best_slot_id": {"choice_runner_up"},
+    "cancel_if_price_cents": set(),
+    "cancel_unless_price_cents": {"condition_done_all_the_same"},
+    "refuse_book_appointment_R6_or_move": set(),
+    "move_or_cancel": {"fallback_second_wish_instead", "fallback_both_done"},
+    "cancel_every": {"batch_exception_included"},
+    "sum_list_fees_amount_cents": set(),
+    "ask_fee_compared": set(),
+    "ask_fee_mistaken": set(),
+    "move_rather_slot_id": {"change_of_mind_first_wish_only", "change_of_mind_amended"},
+    "move_again_slot_id": {"change_of_mind_first_wish_only"},
+    "book_then_cancel": {"change_of_mind_first_wish_only"},
+    "refuse_book_appointment_R6_pressed": set(),
+}
+"""Templates of all forms, with the courses that their instances have."""
+ERRANDS = compound([named("ask_fee_mistaken"), named("cancel_best_appointment_id")])
+
+
+def test_a_world_has_templates_in_every_form() -> None:
+    assert {form for template in templates() for form in template.forms} == {*FORMS}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_instance_passes_all_gates_and_its_courses_get_the_verdict_that_they_are_to_get(name: str) -> None:
+    template, combination = named(name), instance(name, "conversation")
+    found = validate_combination(WORLD, combination, template, RULES)
+    assert [*found.gates.forms] == template.forms
+    courses = {f"{form.name}_{one.name}" for form in combination.forms for one in [*form.wrong, *form.right]}
+    assert courses == CASES[name]
+    tried = {**found.gates.mutants["sorts"], **found.gates.equivalents["sorts"]}  # type: ignore[dict-item]
+    assert courses <= {*tried}
+
+
+def test_errands_pass_all_gates_with_the_courses_of_their_parts() -> None:
+    found = validate_combination(WORLD, next(instances(ERRANDS)), ERRANDS, RULES)
+    assert [*found.gates.forms] == ["false_premise", "choice", "errands"]
+    assert "choice_runner_up" in str(found.gates.mutants["sorts"])
+
+
+@pytest.mark.parametrize("template", templates(), ids=lambda template: template.id.partition("/")[2])
+@pytest.mark.parametrize("login", ["session", "conversation"])
+def test_an_instance_replays_lawfully_and_its_steps_and_words_are_those_of_its_calls(
+    template: object, login: Login
+) -> None:
+    for one in instances(template, login=login):  # type: ignore[arg-type]
+        run = run_golden(WORLD, one)
+        assert run.succeeded
+        assert run.lawful
+        steps = [one.calls[step].tool for step in one.steps]
+        assert steps == [call.tool for call in template.calls]  # type: ignore[attr-defined]
+        for row in one.rows:
+            assert row.parameter is None or one.calls[row.call].arguments[row.parameter] == row.key
+        for said in one.values:
+            assert one.calls[said.call].arguments.get(said.parameter) == said.value
+        assert one.asked_after is None or one.asked_after <= len(one.golden)
+        facts = [fact.fact for fact in one.communicate]
+        assert facts == [*dict.fromkeys(facts)]
+        assert {*one.beliefs, *(question.fact for question in one.questions)} <= {*facts}
+
+
+@pytest.mark.parametrize("name", [*CASES])
+def test_the_same_seed_gives_the_same_instance_and_another_one_may_not(name: str) -> None:
+    once, again = [*instances(named(name))], [*instances(named(name))]
+    assert once
+    assert once == again
+
+
+def test_another_seed_chooses_otherwise() -> None:
+    chosen = {one.rows[-1].model_dump_json() for seed in "123456" for one in instances(named("move_best_slot_id"), seed)}
+    assert len(chosen) > 1
