@@ -286,7 +286,7 @@ class CallTerms(Record):
     """The template's call, from 0, that the user has thought better of, and wants this in its place."""
 
 
-class Question(Record):
+class Calculation(Record):
     """Something that the user wants to know and that no result shows by itself."""
 
     fact: str
@@ -341,7 +341,7 @@ class Combination(Record):
     """The forms in which the request is put, with the courses that prove them."""
     terms: list[CallTerms] = Field(default_factory=list)
     """The terms on which the user wants the template's calls, where there are any."""
-    questions: list[Question] = Field(default_factory=list)
+    questions: list[Calculation] = Field(default_factory=list)
     """What the user wants to know that is computed from results. Their facts come last in `communicate`."""
     beliefs: dict[str, Belief] = Field(default_factory=dict)
     """Id of a fact to tell -> what the user takes it to be."""

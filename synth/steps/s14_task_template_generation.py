@@ -28,9 +28,9 @@ from synth.gates.interlock import refusable_bridge_rules
 from synth.questions.types import ask_partial
 from synth.search.row_words import REFERENCES, ask_row_words
 from synth.stories.proof import NoTemplateError, template_of
-from synth.tasks.forms import FORMS, form_templates
+from synth.tasks.forms import FORMS, templates_from
 from synth.tasks.goals import GoalTrials, persons_able, unwanted_writes
-from synth.tasks.kinds import KINDS, TemplateSource, derived_templates
+from synth.tasks.kinds import KINDS, TemplateSource
 
 GOALS = question("tasks.goals", returns=list[Goal], most=200, under="goals")
 
@@ -67,13 +67,7 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
         except AuthorError as error:
             ctx.log(f"no goals for {', '.join(tool.name for tool in unwanted_writes(goals, blueprint))}: {error}")
     source = TemplateSource(blueprint, graph, trials.referred_by)
-    return _with_derived([trials.template(goal) for goal in goals], source)
-
-
-def _with_derived(goals: list[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
-    """Goals with the templates of other kinds that follow from them, and those in other forms."""
-    plain = [*goals, *derived_templates(goals, source)]
-    return [*plain, *form_templates(plain, source)]
+    return templates_from([trials.template(goal) for goal in goals], source)
 
 
 async def _ask_goals(ctx: Context[TemplateParams], trials: GoalTrials[TemplateParams], known: list[Goal]) -> list[Goal]:
@@ -121,4 +115,4 @@ async def _stories(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
         except NoTemplateError as fault:
             ctx.reject(f"{story.name} ({fault})", "a bridge rule that it leans on was not kept")
     source = TemplateSource(contract, graph, referred_by, refusable_bridge_rules(contract))
-    return _with_derived(kept, source)
+    return templates_from(kept, source)

@@ -95,11 +95,9 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     families = families_of(templates.values())
     tasks = without_repeats(ctx, [_with_noise(ctx, world, task) for task in told], families)
     for task in tasks:
-        ctx.count(f"{task.kind} tasks")
-        ctx.count(f"{task.split} tasks")
-        ctx.count(f"level {task.difficulty.level} tasks")
-        for form in forms_of(task):
-            ctx.count(f"{form} form tasks")
+        forms = [f"{form} form" for form in forms_of(task)]
+        for name in (task.kind, task.split, f"level {task.difficulty.level}", *forms):
+            ctx.count(f"{name} tasks")
     ctx.write(QUERIES, key, tasks)
     await write_rules(ctx, blueprint, tasks)
     if ctx.params.step_truth:

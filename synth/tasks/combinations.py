@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 from random import Random
 
-from skillweave.schema.combination import Combination, MentionedRow, Question, TaskTemplate
+from skillweave.schema.combination import Calculation, Combination, MentionedRow, TaskTemplate
 from skillweave.schema.contract import Event, RowChange, Tool
 from skillweave.schema.record import Json, Row
 from skillweave.schema.task import Course, GoldenCall, Login, RequestForm
@@ -290,7 +290,7 @@ def _signed_in(form: RequestForm, signing_in: Sequence[GoldenCall]) -> RequestFo
     return form.model_copy(update={"wrong": longer(form.wrong), "right": longer(form.right)})
 
 
-def _moved(question: Question, shift: int) -> Question:
+def _moved(question: Calculation, shift: int) -> Calculation:
     return question.model_copy(
         update={
             "call": question.call + shift,

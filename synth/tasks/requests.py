@@ -5,13 +5,13 @@ from random import Random
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import (
+    Calculation,
     Combination,
     Intent,
     KnownRow,
     KnownRows,
     MentionedRow,
     OmittedSlot,
-    Question,
     RequestedValue,
     TaskTemplate,
     UserRequest,
@@ -207,7 +207,7 @@ def _heard_on_terms(
     )
 
 
-def _computed_intent(combination: Combination, facts: FactCollector, question: Question) -> Intent:
+def _computed_intent(combination: Combination, facts: FactCollector, question: Calculation) -> Intent:
     """The intent of what no result shows by itself."""
     belief = combination.beliefs.get(question.fact)
     return Intent(

@@ -18,6 +18,8 @@ GOALS = 0.64
 """Share of goals in all lanes, where there are others."""
 REFUSALS = 0.2
 """Share of requests that are declined."""
+MOST_VAIN = 6
+"""A lane is given up once so many more were tried in vain than were found."""
 IN_VAIN = 0.25
 """What something of which nothing came counts in its lane, so that no lane keeps all others waiting."""
 
@@ -78,7 +80,8 @@ class Turns:
         self._known = {template.id: template for template in templates}
         self._place = {template.id: place for place, template in enumerate(templates)}
         self._wanted = levels
-        self._vain: dict[str, float] = dict.fromkeys(self.shares, 0)
+        self.vain: dict[str, float] = dict.fromkeys(self.shares, 0)
+        """Lane -> how many were tried in vain."""
         self._levels: Counter[int] = Counter()
         self._covered: Counter[str] = Counter()
 
@@ -107,10 +110,10 @@ class Turns:
         lanes = lanes_of(known)
         for lane in lanes:
             self.found[lane] += len(levels) / len(lanes)
-            self._vain[lane] += (not levels) / len(lanes)
+            self.vain[lane] += (not levels) / len(lanes)
 
     def _progress(self, lane: str) -> float:
-        return (self.found[lane] + IN_VAIN * self._vain[lane]) / self.shares[lane]
+        return (self.found[lane] + IN_VAIN * self.vain[lane]) / self.shares[lane]
 
     def _rank(self, name: str, level: int) -> tuple[float, float, int]:
         """Goals are sought for their level first, other kinds for the rule or the slot that they cover."""
@@ -156,12 +159,14 @@ class TemplateTurns:
             self.again[template] = levels[0]
 
     def _open_lanes(self) -> list[str]:
-        shares, found = self.turns.shares, self.turns.found
-        return [
-            lane
-            for lane, share in shares.items()
-            if not self.enough or found[lane] < share * self.enough or (self.is_fused and lane in self.turns.formless)
-        ]
+        if not self.enough:
+            return [*self.turns.shares]
+        always = self.turns.formless if self.is_fused else set[str]()
+        return [lane for lane in self.turns.shares if lane in always or self._is_open(lane)]
+
+    def _is_open(self, lane: str) -> bool:
+        found, vain = self.turns.found[lane], self.turns.vain[lane]
+        return found < self.turns.shares[lane] * self.enough and vain <= found + MOST_VAIN
 
 
 def _covered(template: TaskTemplate) -> str:

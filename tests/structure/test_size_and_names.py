@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("skillweave", "synth", "rollout", "evaluator", "bench", "docs")
-MOST_FILES = 400
+MOST_FILES = 440
+"""400 before requests came in ten forms."""
 FILE_LINES = 350
 FUNCTION_LINES = 30
 

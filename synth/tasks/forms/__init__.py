@@ -16,9 +16,9 @@ from synth.tasks.forms.condition import ConditionForm
 from synth.tasks.forms.declines import FallbackForm, PressureForm
 from synth.tasks.forms.errands import ErrandsForm
 from synth.tasks.forms.form import FormRecipe, FormSetting
-from synth.tasks.kinds import TemplateSource
+from synth.tasks.kinds import TemplateSource, derived_templates
 
-__all__ = ["FORMS", "FormRecipe", "FormSetting", "form_templates"]
+__all__ = ["FORMS", "FormRecipe", "FormSetting", "form_templates", "templates_from"]
 
 FORMS: Registry[FormRecipe] = Registry(
     "form of request",
@@ -35,6 +35,12 @@ FORMS: Registry[FormRecipe] = Registry(
         "errands": ErrandsForm(),
     },
 )
+
+
+def templates_from(goals: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:
+    """Goals, with the templates of other kinds that follow from them, and those in other forms."""
+    templates = [*goals, *derived_templates(goals, source)]
+    return [*templates, *form_templates(templates, source)]
 
 
 def form_templates(templates: Sequence[TaskTemplate], source: TemplateSource) -> list[TaskTemplate]:

@@ -6,9 +6,9 @@ The amounts stand in a list of the user's own rows, or in a read about each of t
 from collections.abc import Iterator, Mapping, Sequence
 
 from skillweave.schema.combination import (
+    Calculation,
     Combination,
     MentionedRow,
-    Question,
     RequestedValue,
     RowSet,
     TaskTemplate,
@@ -172,7 +172,7 @@ def _of_rows(setting: FormSetting, rows: Rows, one: MeantRows) -> Instance | Non
         parts=[*amounts],
     )
     tool = template.calls[-1].tool
-    question = Question(
+    question = Calculation(
         fact="told_1",
         tool=tool,
         call=len(template.calls) - 1,
@@ -223,7 +223,7 @@ def _amounts(rows: Rows, column: str) -> list[int]:
     return [value for row in rows if isinstance(value := row.get(column), int)]
 
 
-def _check_sum(world: World, combination: Combination, question: Question, of: RowSet) -> int:
+def _check_sum(world: World, combination: Combination, question: Calculation, of: RowSet) -> int:
     """How many amounts are added up. Raises Rejected if another view of the list shows other rows."""
     fact = next(one for one in combination.communicate if one.fact == question.fact)
     first = combination.golden[question.call]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from random import Random
 
-from skillweave.schema.combination import Belief, Combination, MentionedRow, Question, RequestedValue, TaskTemplate
+from skillweave.schema.combination import Belief, Calculation, Combination, MentionedRow, RequestedValue, TaskTemplate
 from skillweave.schema.record import Json
 from skillweave.schema.task import FactToTell, RequestForm
 from skillweave.world.world import World
@@ -104,7 +104,7 @@ def _compared(
         unit="cents",
         parts=[*pair],
     )
-    question = Question(
+    question = Calculation(
         fact="told_1",
         tool=rows[0].read,
         call=rows[0].call,
@@ -119,7 +119,7 @@ def _compared(
     return compared
 
 
-def _check_difference(world: World, combination: Combination, question: Question) -> None:
+def _check_difference(world: World, combination: Combination, question: Calculation) -> None:
     fact = next(one for one in combination.communicate if one.fact == question.fact)
     values = []
     for about in question.rows:

@@ -7,7 +7,7 @@ until it is known how many golden calls there are.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from skillweave.schema.combination import CallTerms, Question
+from skillweave.schema.combination import Calculation, CallTerms
 from skillweave.schema.task import Course, FactToTell, GoldenCall, RequestForm
 from skillweave.world.replay import result_reference
 from synth.tasks.forms.form import literal, moved_mentions, moved_values
@@ -98,9 +98,8 @@ def with_undone(done: Instance, other: Instance) -> Instance:
     def place(at: int) -> int:
         return UNDONE if at == last else at
 
-    undone = both.golden[last:]
-    kept = {"open_columns": done.open_columns, "fresh_from": done.fresh_from}
-    return replace(_moved(both, place), golden=done.golden, undone=undone, **kept)
+    left = replace(_moved(both, place), golden=done.golden, undone=both.golden[last:])
+    return replace(left, open_columns=done.open_columns, fresh_from=done.fresh_from)
 
 
 def moved_call(call: GoldenCall, moved: Moved) -> GoldenCall:
@@ -151,13 +150,16 @@ def _renumbered(first: Instance, second: Instance) -> dict[str, str]:
 
 
 def _in_order(first: Instance, second: Instance, facts: Mapping[str, str]) -> list[FactToTell]:
-    """The facts to tell of both; those that are computed come last."""
+    """The facts to tell of both; those that are computed come last. What is true of one is no rival of another."""
     told = [*first.communicate, *(one.model_copy(update={"fact": facts[one.fact]}) for one in second.communicate)]
     computed = {one.fact for one in first.questions} | {facts[one.fact] for one in second.questions}
-    return sorted(told, key=lambda fact: fact.fact in computed)
+    believed = [belief.value for belief in [*first.beliefs.values(), *second.beliefs.values()]]
+    true = [value for fact in told for value in [*fact.values, *fact.parts] if value not in believed]
+    apart = [fact.model_copy(update={"rivals": [one for one in fact.rivals if one not in true]}) for fact in told]
+    return sorted(apart, key=lambda fact: fact.fact in computed)
 
 
-def _asked_of(question: Question, facts: Mapping[str, str], moved: Moved) -> Question:
+def _asked_of(question: Calculation, facts: Mapping[str, str], moved: Moved) -> Calculation:
     rows = moved_mentions(question.rows, moved)
     return question.model_copy(update={"fact": facts[question.fact], "call": moved(question.call), "rows": rows})
 

@@ -22,12 +22,12 @@ from typing import ClassVar, NamedTuple
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import (
     Belief,
+    Calculation,
     CallTerms,
     Combination,
     Goal,
     MentionedRow,
     MentionedValue,
-    Question,
     TaskTemplate,
     ToolGraph,
 )
@@ -78,7 +78,7 @@ class Instance:
     """Calls that are not wanted as things are; the first has the place `UNDONE`, the next one less, and so on."""
     forms: list[RequestForm] = field(default_factory=list)
     terms: list[CallTerms] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[Calculation] = field(default_factory=list)
     beliefs: dict[str, Belief] = field(default_factory=dict)
     any_of: list[list[GoldenCall]] = field(default_factory=list)
     """Other courses that are as right."""
