@@ -23,8 +23,8 @@ LATER_SHARE = 0.35
 """How often the last errand comes out later."""
 TOGETHER = 4
 """Families of templates whose requests are put together; they share a split."""
-COMPOUNDS = 12
-"""Compounds of such families."""
+COMPOUNDS, FUSED_COMPOUNDS = 12, 4
+"""Compounds of such families: in a world of one domain, and in a fused one, whose requests are long by themselves."""
 
 
 class ErrandsForm(FormRecipe):
@@ -40,7 +40,7 @@ class ErrandsForm(FormRecipe):
         names = random.sample(sorted(families), len(families))
         for start in range(0, len(names), TOGETHER):
             group = [families[name] for name in names[start : start + TOGETHER]]
-            for number in range(COMPOUNDS):
+            for number in range(COMPOUNDS if source.bridge_rules is None else FUSED_COMPOUNDS):
                 chosen = random.sample(group, min(2 + number % 3, len(group)))
                 parts = [_drawn(family, number, random) for family in chosen]
                 parts.sort(key=lambda part: bool(part.forbidden))
