@@ -19,7 +19,7 @@ GOALS = 0.64
 REFUSALS = 0.2
 """Share of requests that are declined."""
 MOST_VAIN = 6
-"""A lane is given up once so many more were tried in vain than were found."""
+"""A lane is given up once so many more of its templates were tried in vain than not."""
 IN_VAIN = 0.25
 """What something of which nothing came counts in its lane, so that no lane keeps all others waiting."""
 
@@ -71,6 +71,8 @@ class Turns:
         levels: Level -> share that is wanted of it.
         """
         self.shares = lane_shares(templates)
+        self.lanes = {template.id: lanes_of(template) for template in templates}
+        """Template -> the lanes in which it counts."""
         self.goals = {lane for template in templates if is_goal(template) for lane in lanes_of(template)}
         """Lanes of goals."""
         self.formless = {lane for template in templates if not template.forms for lane in lanes_of(template)}
@@ -79,9 +81,11 @@ class Turns:
         """Lane -> how many have been found."""
         self._known = {template.id: template for template in templates}
         self._place = {template.id: place for place, template in enumerate(templates)}
+        self.vain: Counter[str] = Counter()
+        """Lane -> templates that were tried in vain; of a goal of several forms, the lane of the last is meant."""
+        self.fruitful: Counter[str] = Counter()
+        """The same of templates of which something came."""
         self._wanted = levels
-        self.vain: dict[str, float] = dict.fromkeys(self.shares, 0)
-        """Lane -> how many were tried in vain."""
         self._levels: Counter[int] = Counter()
         self._covered: Counter[str] = Counter()
 
@@ -94,7 +98,7 @@ class Turns:
         """
         waiting: dict[str, list[str]] = {}
         for name in ahead:
-            for lane in lanes_of(self._known[name]):
+            for lane in self.lanes[name]:
                 if lane in lanes:
                     waiting.setdefault(lane, []).append(name)
         if not waiting:
@@ -107,10 +111,10 @@ class Turns:
         known = self._known[template]
         self._covered[_covered(known)] += 1
         self._levels.update(levels)
-        lanes = lanes_of(known)
+        lanes = self.lanes[template]
         for lane in lanes:
             self.found[lane] += len(levels) / len(lanes)
-            self.vain[lane] += (not levels) / len(lanes)
+        (self.fruitful if levels else self.vain)[lanes[-1]] += 1
 
     def _progress(self, lane: str) -> float:
         return (self.found[lane] + IN_VAIN * self.vain[lane]) / self.shares[lane]
@@ -148,9 +152,17 @@ class TemplateTurns:
         yield from self._taken(dict(self.again) if self.enough and not self.is_fused else {})
 
     def _taken(self, ahead: dict[str, int]) -> Iterator[str]:
-        while (name := self.turns.next(ahead, self._open_lanes())) is not None:
+        while (name := self.turns.next(self._promising(ahead), self._open_lanes())) is not None:
             del ahead[name]
             yield name
+
+    def _promising(self, ahead: Mapping[str, int]) -> dict[str, int]:
+        """Those ahead, without lanes that are given up."""
+        if not self.enough:
+            return dict(ahead)
+        turns = self.turns
+        hopeless = {lane for lane, vain in turns.vain.items() if vain > turns.fruitful[lane] + MOST_VAIN}
+        return {name: level for name, level in ahead.items() if turns.lanes[name][-1] not in hopeless - self._always}
 
     def settle(self, template: str, levels: Sequence[int]) -> None:
         """Count what came of a template; see `Turns.settle`."""
@@ -159,14 +171,17 @@ class TemplateTurns:
             self.again[template] = levels[0]
 
     def _open_lanes(self) -> list[str]:
-        if not self.enough:
-            return [*self.turns.shares]
-        always = self.turns.formless if self.is_fused else set[str]()
-        return [lane for lane in self.turns.shares if lane in always or self._is_open(lane)]
+        shares, found = self.turns.shares, self.turns.found
+        return [
+            lane
+            for lane, share in shares.items()
+            if not self.enough or lane in self._always or found[lane] < share * self.enough
+        ]
 
-    def _is_open(self, lane: str) -> bool:
-        found, vain = self.turns.found[lane], self.turns.vain[lane]
-        return found < self.turns.shares[lane] * self.enough and vain <= found + MOST_VAIN
+    @property
+    def _always(self) -> set[str]:
+        """Lanes of which everything is tried."""
+        return self.turns.formless if self.is_fused else set()
 
 
 def _covered(template: TaskTemplate) -> str:

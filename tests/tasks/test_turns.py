@@ -88,6 +88,18 @@ def test_a_lane_in_which_all_is_in_vain_does_not_keep_the_others_waiting() -> No
     assert lanes.found["choice"] >= 8
 
 
+def test_a_lane_in_which_little_can_be_had_is_given_up() -> None:
+    templates = goals(60, "choice")
+    lanes = TemplateTurns(
+        Turns(templates, LEVELS), {one.id: 2 for one in templates}, {one.id: 2 for one in templates}, 50
+    )
+    count = 0
+    for name in lanes:
+        count += 1
+        lanes.settle(name, [])
+    assert count < 10
+
+
 def test_the_level_that_is_lacking_comes_first() -> None:
     templates = goals(40)
     ahead = {one.id: 1 + place // 10 for place, one in enumerate(templates)}
