@@ -5,9 +5,12 @@ call is made before the next one is sought. In a fused world, where few persons 
 created as well, and more candidates are chosen than are wanted: s16 keeps those that pass first.
 """
 
+from math import ceil
+
 from pydantic import Field
 
 from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.fusion import Fusion
 from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -15,6 +18,7 @@ from synth.artifacts import (
     COMBINATIONS,
     CONTRACTS,
     DATABASE,
+    FUSIONS,
     LACKING,
     MEDIATIONS,
     QUOTAS,
@@ -30,7 +34,7 @@ from synth.gates.indirect_route import indirect_route_reason
 from synth.tasks.forms import FORMS
 from synth.tasks.kinds import KINDS
 from synth.tasks.selection import ENOUGH, SelectionInput, choose_instances, find_candidates
-from synth.tasks.splits import splits_of
+from synth.tasks.splits import relatives_of, splits_of
 from synth.tasks.turns import is_goal
 
 
@@ -40,7 +44,8 @@ class ComboParams(Params):
     per_form: int = Field(default=2, ge=0)
     """Instances of one goal in one form (`choice`, `condition`, ...), at most; 0 leaves forms of goals out."""
     per_storyline: int = Field(default=8, ge=1)
-    """Instances of one story of a fused world, at most; of a request that is declined there, `per_refusal`."""
+    """Instances of one story of a fused world, at most; half as many of a story, in whatever form, in which some domain
+    is needed by no other. Of a request that is declined there, `per_refusal`."""
     per_refusal: int = Field(default=2, ge=0)
     """Instances of one request that a rule forbids, at most; 0 leaves this kind out."""
     per_clarification: int = Field(default=2, ge=0)
@@ -61,7 +66,7 @@ class ComboParams(Params):
 @step(
     each=BLUEPRINTS,
     fused=CONTRACTS,
-    reads=[BLUEPRINTS, CONTRACTS, MEDIATIONS, DATABASE, TEMPLATES],
+    reads=[BLUEPRINTS, CONTRACTS, FUSIONS, MEDIATIONS, DATABASE, TEMPLATES],
     writes=[COMBINATIONS, QUOTAS, LACKING],
     params=ComboParams,
     registries=[KINDS, FORMS],
@@ -69,6 +74,8 @@ class ComboParams(Params):
 async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None:
     blueprint, templates = contract_of(ctx), ctx.read(TEMPLATES)
     most = {one.id: ctx.params.most_of(one, is_fused=is_fused(ctx)) for one in templates}
+    if is_fused(ctx):
+        most = fewer_one_way(most, templates, ctx.read(FUSIONS))
     splits = splits_of(templates, servers_of(blueprint), ctx.splits, str(ctx.seed))
     seed = f"{ctx.seed}/combinations"
     levels = ctx.difficulty.shares
@@ -85,6 +92,17 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
     ctx.write(COMBINATIONS, key, selection.combinations)
     ctx.write(QUOTAS, key, most if is_fused(ctx) else {})
     ctx.write(LACKING, key, selection.lacking)
+
+
+def fewer_one_way(most: dict[str, int], templates: list[TaskTemplate], fusion: Fusion) -> dict[str, int]:
+    """Half as many of what can be had of a story in which some domain is needed by no other."""
+    both_ways = {
+        f"{fusion.name}/{story}"
+        for story, links in fusion.proofs.items()
+        if {link.source for link in links} == {*fusion.domains}
+    }
+    one_way = {one.id for one in templates if is_goal(one) and not both_ways & {one.id, *relatives_of(one)}}
+    return {name: ceil(count / 2) if name in one_way else count for name, count in most.items()}
 
 
 def misfit(world: World, combination: Combination) -> str | None:

@@ -43,19 +43,19 @@ def families_of(templates: Iterable[TaskTemplate]) -> dict[str, str]:
         return name
 
     for one in known:
-        for other in _relatives(one):
+        for other in relatives_of(one):
             # Whatever is not derived comes first, so that it heads a family.
             first, *rest = sorted({headed(one.id), headed(other)}, key=lambda name: (name in derived, name))
             head |= dict.fromkeys(rest, first)
     return {one.id: headed(one.id) for one in known}
 
 
-def _relatives(template: TaskTemplate) -> Iterator[str]:
+def relatives_of(template: TaskTemplate) -> Iterator[str]:
     """The templates from which a template was derived, and those of which it consists."""
     yield from [template.base] if template.base else []
     for part in template.parts:
         yield part.id
-        yield from _relatives(part)
+        yield from relatives_of(part)
 
 
 def splits_of(

@@ -13,7 +13,7 @@ from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
 from skillweave.schema.blueprint import BridgeRule
 from skillweave.schema.combination import ToolGraph
-from skillweave.schema.fusion import Fusion, Mediation
+from skillweave.schema.fusion import Fusion, Mediation, ProvenLink
 from synth.artifacts import (
     COMBINATIONS,
     CONTRACTS,
@@ -32,8 +32,9 @@ from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.engine.step import PipelineStep
 from synth.steps.s14_task_template_generation import task_template_generation
-from synth.steps.s15_instance_combos_selection import instance_combos_selection
+from synth.steps.s15_instance_combos_selection import fewer_one_way, instance_combos_selection
 from synth.steps.s16_task_filtering import task_filtering
+from tests.gates.clinic_tasks import a_template
 from tests.gates.services import NOW, PAID_FIRST, contract, world
 from tests.tasks.test_stories import BRIDGED, PAID, REFERRED, rules
 
@@ -124,7 +125,7 @@ def test_stories_become_validated_tasks(tmp_path: Path) -> None:
     record = run.run(instance_combos_selection)
     assert record.state == "done", record.reasons
     assert record.figures == {"candidates": len(run.read(COMBINATIONS))}
-    assert run.read(QUOTAS) == {f"{NAME}/story": 8}
+    assert run.read(QUOTAS) == {f"{NAME}/story": 4}
     record = run.run(task_filtering)
     assert record.state == "done", record.reasons
     made = run.read(VALIDATED)
@@ -150,3 +151,25 @@ def test_a_task_whose_rules_the_merged_policy_does_not_state_is_rejected(tmp_pat
     record = run.run(task_filtering)
     assert record.rejected["rule not in the policy"] >= 3
     assert run.read(VALIDATED) == []
+
+
+def test_stories_in_which_a_domain_is_needed_by_none_have_half_as_many() -> None:
+    links = [
+        ProvenLink(kind="rule", source=source, target=target, call=1, tool="pay", rule="B1", held_by="tool")
+        for source, target in (("Clinic", "Insurer"), ("Insurer", "Clinic"))
+    ]
+    fusion = Fusion(
+        name=NAME,
+        domains=["Clinic", "Insurer"],
+        storylines=[],
+        proofs={"one": links[:1], "both": links},
+        pruned=[],
+        rejected={},
+        searches=0,
+    )
+    templates = [a_template(id=f"{NAME}/{name}") for name in ("one", "both")]
+    templates.append(a_template(id=f"{NAME}/both_chosen", base=f"{NAME}/both", forms=["choice"]))
+    templates.append(a_template(id=f"{NAME}/errands", parts=templates[:2], forms=["errands"]))
+    templates.append(a_template(id=f"{NAME}/refuse", kind="refuse"))
+    found = fewer_one_way({one.id: 5 for one in templates}, templates, fusion)
+    assert [found[one.id] for one in templates] == [3, 5, 5, 5, 5]
