@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluator.kinds import KINDS
-from skillweave.schema.combination import TaskTemplate
 from skillweave.schema.contract import DECLINE
+from skillweave.schema.template import TaskTemplate
 
 PLAIN = "plain"
 """The lane of goals in no form."""
@@ -18,6 +18,8 @@ GOALS = 0.64
 """Share of goals in all lanes, where there are others."""
 REFUSALS = 0.2
 """Share of requests that are declined."""
+HELPINGS = 3
+"""How often a template may give more than is wanted of it, where its lane lacks something."""
 MOST_VAIN = 6
 """A lane is given up once so many more of its templates were tried in vain than not."""
 IN_VAIN = 0.25
@@ -132,7 +134,7 @@ class TemplateTurns:
     """The templates of a world in turn, until each lane has what is enough.
 
     Whoever takes one settles what came of it before taking the next. In a world of one domain, those that gave all that
-    was wanted of them come once more in the end, where their lane still lacks something.
+    was wanted of them come again in the end, where their lane still lacks something.
     """
 
     turns: Turns
@@ -149,7 +151,9 @@ class TemplateTurns:
 
     def __iter__(self) -> Iterator[str]:
         yield from self._taken(self.ahead)
-        yield from self._taken(dict(self.again) if self.enough and not self.is_fused else {})
+        for _ in range(HELPINGS if self.enough and not self.is_fused else 0):
+            again, self.again = self.again, {}
+            yield from self._taken(again)
 
     def _taken(self, ahead: dict[str, int]) -> Iterator[str]:
         while (name := self.turns.next(self._promising(ahead), self._open_lanes())) is not None:
