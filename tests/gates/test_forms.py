@@ -132,7 +132,7 @@ def proof(name: str, combination: Combination) -> object:
 
 @pytest.mark.parametrize(("name", "spoil", "reason"), SPOILT)
 def test_what_a_form_turns_on_is_proven_until_it_is_spoilt(name: str, spoil: Spoil, reason: str) -> None:
-    combination = instance(name)
+    combination = instance(named(name))
     assert proof(name, combination)
     with pytest.raises(Rejected) as rejected:
         proof(name, spoil(combination))
@@ -140,7 +140,7 @@ def test_what_a_form_turns_on_is_proven_until_it_is_spoilt(name: str, spoil: Spo
 
 
 def test_a_second_mind_whose_other_end_state_is_forgotten_fails_its_right_course() -> None:
-    combination = instance("move_rather_slot_id").model_copy(update={"any_of": []})
+    combination = instance(named("move_rather_slot_id")).model_copy(update={"any_of": []})
     with pytest.raises(Rejected, match="equivalent fails: change_of_mind_amended"):
         validate_combination(WORLD, combination, named("move_rather_slot_id"), RULES)
 
@@ -153,7 +153,7 @@ def test_a_first_wish_that_leaves_no_trace_is_no_detour() -> None:
 
 
 def test_a_course_that_is_taken_for_wrong_and_does_what_is_wanted_is_noticed() -> None:
-    combination = instance("move_rather_slot_id")
+    combination = instance(named("move_rather_slot_id"))
     (form,) = combination.forms
     swapped = combination.model_copy(update={"forms": [form.model_copy(update={"wrong": form.right, "right": []})]})
     with pytest.raises(Rejected, match="mutant passes: change_of_mind_amended"):

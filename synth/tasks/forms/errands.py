@@ -6,8 +6,9 @@ The last one may come later, once the others are done. Each is made in the state
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from skillweave.schema.combination import Combination, RequestedValue, TaskTemplate, TemplateCall
-from skillweave.schema.task import RequestForm
+from skillweave.schema.combination import Combination
+from skillweave.schema.criteria import RequestForm
+from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.world import World
 from synth.tasks.forms.form import (
     Figures,
@@ -17,7 +18,7 @@ from synth.tasks.forms.form import (
     change_terms,
 )
 from synth.tasks.forms.joining import joined
-from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.kinds import Instance, TemplateSource
 
 LATER_SHARE = 0.35
 """How often the last errand comes out later."""
@@ -49,14 +50,9 @@ class ErrandsForm(FormRecipe):
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance of each part, each made after the golden calls of those before it."""
-        instance, calls = Instance(), 0
+        instance = Instance()
         for part in parts_of(setting.template):
-            try:
-                instance = joined(instance, setting.after(instance.golden).plain(part))
-            except NoInstance as reason:
-                # Whoever creates rows wants to know which call of the whole template cannot be made.
-                raise NoInstance(str(reason), calls + reason.call, is_unseen=reason.is_unseen) from reason
-            calls += len(part.calls)
+            instance = joined(instance, setting.after(instance.golden).plain(part))
         _put_off(setting, instance)
         instance.results = setting.run(instance.golden)
         add_form(instance, "errands")

@@ -3,6 +3,7 @@
 import pytest
 
 from skillweave.schema.task import Login
+from skillweave.schema.template import TaskTemplate
 from synth.gates.judging import validate_combination
 from synth.tasks.forms import FORMS
 from synth.tasks.forms.errands import compound
@@ -35,7 +36,7 @@ def test_a_world_has_templates_in_every_form() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_instance_passes_all_gates_and_its_courses_get_the_verdict_that_they_are_to_get(name: str) -> None:
-    template, combination = named(name), instance(name, "conversation")
+    combination = instance(template := named(name), "conversation")
     found = validate_combination(WORLD, combination, template, RULES)
     assert [*found.gates.forms] == template.forms
     courses = {f"{form.name}_{one.name}" for form in combination.forms for one in [*form.wrong, *form.right]}
@@ -45,7 +46,7 @@ def test_an_instance_passes_all_gates_and_its_courses_get_the_verdict_that_they_
 
 
 def test_errands_pass_all_gates_with_the_courses_of_their_parts() -> None:
-    found = validate_combination(WORLD, next(instances(ERRANDS)), ERRANDS, RULES)
+    found = validate_combination(WORLD, instance(ERRANDS), ERRANDS, RULES)
     assert [*found.gates.forms] == ["false_premise", "choice", "errands"]
     assert "choice_runner_up" in str(found.gates.mutants["sorts"])
 
@@ -53,14 +54,14 @@ def test_errands_pass_all_gates_with_the_courses_of_their_parts() -> None:
 @pytest.mark.parametrize("template", templates(), ids=lambda template: template.id.partition("/")[2])
 @pytest.mark.parametrize("login", ["session", "conversation"])
 def test_an_instance_replays_lawfully_and_its_steps_and_words_are_those_of_its_calls(
-    template: object, login: Login
+    template: TaskTemplate, login: Login
 ) -> None:
-    for one in instances(template, login=login):  # type: ignore[arg-type]
+    for one in instances(template, login=login):
         run = run_golden(WORLD, one)
         assert run.succeeded
         assert run.lawful
         steps = [one.calls[step].tool for step in one.steps]
-        assert steps == [call.tool for call in template.calls]  # type: ignore[attr-defined]
+        assert steps == [call.tool for call in template.calls]
         for row in one.rows:
             assert row.parameter is None or one.calls[row.call].arguments[row.parameter] == row.key
         for said in one.values:
@@ -79,5 +80,7 @@ def test_the_same_seed_gives_the_same_instance_and_another_one_may_not(name: str
 
 
 def test_another_seed_chooses_otherwise() -> None:
-    chosen = {one.rows[-1].model_dump_json() for seed in "123456" for one in instances(named("move_best_slot_id"), seed)}
+    chosen = {
+        one.rows[-1].model_dump_json() for seed in "123456" for one in instances(named("move_best_slot_id"), seed)
+    }
     assert len(chosen) > 1
