@@ -9,9 +9,10 @@ from math import ceil
 
 from pydantic import Field
 
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.fusion import Fusion
 from skillweave.schema.reports import TemplateWithoutTasks
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.artifacts import (
     BLUEPRINTS,
@@ -44,8 +45,8 @@ class ComboParams(Params):
     per_form: int = Field(default=2, ge=0)
     """Instances of one goal in one form (`choice`, `condition`, ...), at most; 0 leaves forms of goals out."""
     per_storyline: int = Field(default=8, ge=1)
-    """Instances of one story of a fused world, at most; half as many of a story, in whatever form, in which some domain
-    is needed by no other. Of a request that is declined there, `per_refusal`."""
+    """Instances of one story of a fused world, at most; a third of that for a story, in whatever form, in which some
+    domain is needed by no other. Of a request that is declined there, `per_refusal`."""
     per_refusal: int = Field(default=2, ge=0)
     """Instances of one request that a rule forbids, at most; 0 leaves this kind out."""
     per_clarification: int = Field(default=2, ge=0)
@@ -95,14 +96,14 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
 
 
 def fewer_one_way(most: dict[str, int], templates: list[TaskTemplate], fusion: Fusion) -> dict[str, int]:
-    """Half as many of what can be had of a story in which some domain is needed by no other."""
+    """A third of the instances of a story in which some domain is needed by no other."""
     both_ways = {
         f"{fusion.name}/{story}"
         for story, links in fusion.proofs.items()
         if {link.source for link in links} == {*fusion.domains}
     }
     one_way = {one.id for one in templates if is_goal(one) and not both_ways & {one.id, *relatives_of(one)}}
-    return {name: ceil(count / 2) if name in one_way else count for name, count in most.items()}
+    return {name: ceil(count / 3) if name in one_way else count for name, count in most.items()}
 
 
 def misfit(world: World, combination: Combination) -> str | None:

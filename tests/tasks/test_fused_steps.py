@@ -12,8 +12,8 @@ from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
 from skillweave.schema.blueprint import BridgeRule
-from skillweave.schema.combination import ToolGraph
 from skillweave.schema.fusion import Fusion, Mediation, ProvenLink
+from skillweave.schema.template import ToolGraph
 from synth.artifacts import (
     COMBINATIONS,
     CONTRACTS,
@@ -125,7 +125,7 @@ def test_stories_become_validated_tasks(tmp_path: Path) -> None:
     record = run.run(instance_combos_selection)
     assert record.state == "done", record.reasons
     assert record.figures == {"candidates": len(run.read(COMBINATIONS))}
-    assert run.read(QUOTAS) == {f"{NAME}/story": 4}
+    assert run.read(QUOTAS) == {f"{NAME}/story": 3}
     record = run.run(task_filtering)
     assert record.state == "done", record.reasons
     made = run.read(VALIDATED)
@@ -153,7 +153,7 @@ def test_a_task_whose_rules_the_merged_policy_does_not_state_is_rejected(tmp_pat
     assert run.read(VALIDATED) == []
 
 
-def test_stories_in_which_a_domain_is_needed_by_none_have_half_as_many() -> None:
+def test_stories_in_which_a_domain_is_needed_by_none_have_a_third() -> None:
     links = [
         ProvenLink(kind="rule", source=source, target=target, call=1, tool="pay", rule="B1", held_by="tool")
         for source, target in (("Clinic", "Insurer"), ("Insurer", "Clinic"))
@@ -172,4 +172,4 @@ def test_stories_in_which_a_domain_is_needed_by_none_have_half_as_many() -> None
     templates.append(a_template(id=f"{NAME}/errands", parts=templates[:2], forms=["errands"]))
     templates.append(a_template(id=f"{NAME}/refuse", kind="refuse"))
     found = fewer_one_way({one.id: 5 for one in templates}, templates, fusion)
-    assert [found[one.id] for one in templates] == [3, 5, 5, 5, 5]
+    assert [found[one.id] for one in templates] == [2, 5, 5, 5, 5]
