@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from bench.practice import AREAS, SERVER, TITLE
 from evaluator.replay.execution import Execution, execute_golden
 from evaluator.scoring.selftest import trajectory_line, variants_of
+from skillweave.schema.criteria import FactToTell, GoldenCall
 from skillweave.schema.record import Json, Row
-from skillweave.schema.task import FactToTell, GoldenCall, Task
+from skillweave.schema.task import Task
 from skillweave.world import database
 from skillweave.world.world import World
 from tests.evaluator.tasks import a_task

@@ -12,8 +12,9 @@ from docs.reference import code, plain, quoted, table
 from skillweave.base.errors import ConfigError, SkillweaveError
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Cells, RowChange, Tool
+from skillweave.schema.criteria import Criteria, FactToTell, GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria, FactToTell, GoldenCall, Task
+from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
 
 _HELD = {"agent": "the agent alone: the tool would do it", "tool": "the tool"}

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial
 from skillweave.schema.contract import ANY, DECLINE, SESSION_TOOLS, TRANSFER, Cells, RowChange, Tool
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria
 from skillweave.world.arguments import ArgumentError, bind_argument
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare, normalise

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import Trial
 from evaluator.text.facts import states_value
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
 from skillweave.schema.score import CommunicateCheck
-from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
 
 ERRANDS = "errands"

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from skillweave.schema.contract import RowChange
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.score import StateCheck
-from skillweave.schema.task import Criteria
 from skillweave.world.compare import ComparisonLookup, compare
 
 

@@ -23,8 +23,8 @@ from evaluator.kinds import KINDS
 from evaluator.kinds.kind import recorded_declines
 from evaluator.replay.trial import ScoredTrial
 from evaluator.text.facts import value_forms
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.result import FailureClass, FailureRecord
-from skillweave.schema.task import FactToTell
 
 _CALL = re.compile(r"\bcall (?P<call>\d+)\b")
 _ENDINGS: tuple[FailureClass, ...] = ("withheld", "loop", "ran_out", "malformed_call")

@@ -17,10 +17,10 @@ from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial, ScoredTrial
 from skillweave.base.command import one_line
 from skillweave.schema.contract import TRANSFER, ToolError
+from skillweave.schema.criteria import Basis
 from skillweave.schema.record import Json
 from skillweave.schema.result import Divergence, FailureClass, FailureRecord
 from skillweave.schema.score import ActionsCheck
-from skillweave.schema.task import Basis
 from skillweave.schema.trajectory import Message
 
 LONGEST = 400

@@ -15,8 +15,9 @@ from pydantic import Field
 from evaluator.kinds import KINDS
 from skillweave.base.store import digest_text
 from skillweave.llm.question import question
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json, Record
-from skillweave.schema.task import FactToTell, Task
+from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message
 from skillweave.world.tools import valid_text
 

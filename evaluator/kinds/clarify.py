@@ -23,8 +23,9 @@ from evaluator.variants.executor import VariantExecutor, VariantStep
 from evaluator.variants.held_out import HeldOutVariant, held_out_failing, held_out_passing
 from evaluator.variants.held_out_calls import needless_declines
 from evaluator.variants.words import all_facts
+from skillweave.schema.criteria import MustAsk
 from skillweave.schema.result import FailureClass
-from skillweave.schema.task import Fact, MustAsk
+from skillweave.schema.task import Fact
 
 _UNASKED: frozenset[FailureClass] = frozenset({"did_not_ask"})
 _QUESTION = "There is something that I need to know first. Could you tell me?"

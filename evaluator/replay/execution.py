@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from skillweave.schema.contract import Call, CallResult, RowChange, ToolError
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall
 from skillweave.schema.trajectory import Message
 from skillweave.world.diff import delta
 from skillweave.world.replay import rebound

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial, ScoredTrial
 from skillweave.schema.contract import RowChange
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
 from skillweave.schema.result import Divergence, Result
 from skillweave.schema.score import ActionsCheck, Checks, JudgedCheck, MatchedCall, PolicyCheck, ReplayCheck
-from skillweave.schema.task import FactToTell, Task
+from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message, UserTurn
 
 _KEPT = ("Zs", "Co", "Cn")

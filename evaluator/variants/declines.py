@@ -20,9 +20,9 @@ from evaluator.variants.executor import VariantCall, VariantExecution, VariantEx
 from evaluator.variants.mutants import MOST_RULES, decline_calls
 from evaluator.variants.words import all_facts, refusal
 from skillweave.schema.contract import TRANSFER
+from skillweave.schema.criteria import Declined
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass
-from skillweave.schema.task import Declined
 
 _SUMMARY = "What the user asks for is against a rule."
 UNRECORDED: frozenset[FailureClass] = frozenset({"not_declined"})

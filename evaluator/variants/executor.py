@@ -7,8 +7,9 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.schema.contract import SESSION_TOOLS, CallResult, RowChange, Tool
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.task import Task
 from skillweave.world.canonical import dump
 from skillweave.world.compare import compare
 from skillweave.world.noise import ERRORS

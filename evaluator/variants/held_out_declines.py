@@ -19,7 +19,8 @@ from evaluator.variants.held_out import (
     wrong,
 )
 from evaluator.variants.words import all_facts
-from skillweave.schema.task import Declined, Task
+from skillweave.schema.criteria import Declined
+from skillweave.schema.task import Task
 
 _NO = "Unfortunately I have to say no to this."
 

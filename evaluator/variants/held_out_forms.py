@@ -9,8 +9,8 @@ from evaluator.variants.conversation import VariantConversation, failing, passin
 from evaluator.variants.executor import VariantCall, VariantExecutor
 from evaluator.variants.held_out import ChangedCalls, HeldOutVariant, held_out_random, right
 from evaluator.variants.words import all_facts, fact_sentence, forms_of_fact, moment_of, tells_value, value_in_words
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
 
 MOST_TRIES = 12

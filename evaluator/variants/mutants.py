@@ -27,8 +27,8 @@ from evaluator.variants.words import (
     value_in_words,
 )
 from skillweave.schema.contract import DECLINE, TRANSFER, RowChange, Tool
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.result import FailureClass
-from skillweave.schema.task import FactToTell
 from skillweave.world.canonical import dump
 from skillweave.world.diff import delta
 from skillweave.world.session import ContractSession

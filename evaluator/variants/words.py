@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 
 from evaluator.text import facts as values
 from evaluator.variants.executor import VariantExecutor
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell, Task
+from skillweave.schema.task import Task
 
 PARTING_WORDS = "Everything has been looked into. Is there anything else?"
 """Polite words without a fact."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from rollout.offline.script import PlannedCall
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact, FactToTell
+from skillweave.schema.task import Fact
 
 
 class NextCall(NamedTuple):

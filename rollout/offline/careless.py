@@ -12,8 +12,9 @@ from evaluator.kinds import KINDS, Mistake
 from rollout.offline.behaviour import AgentBehaviour, NextCall
 from rollout.offline.script import PlannedCall, Script
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER, Parameter
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact, FactToTell, Kind
+from skillweave.schema.task import Fact, Kind
 from skillweave.world.replay import result_reference
 
 SHARE = 0.6

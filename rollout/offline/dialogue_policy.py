@@ -15,8 +15,9 @@ from rollout.offline.behaviour import AgentBehaviour, NextCall
 from rollout.offline.script import Heard, PastCall, PlannedCall, Reacted, Script, Transcript
 from rollout.offline.user import YES, Kind, label, listed, said
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact, FactToTell
+from skillweave.schema.task import Fact
 
 ASKINGS = 3
 """The most times that the agent asks for a fact."""

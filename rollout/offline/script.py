@@ -11,8 +11,9 @@ from rollout.offline.user import deed, label
 from skillweave.llm.backends.backend import Request
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedTool
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER, Parameter, Tool, ToolKind
+from skillweave.schema.criteria import FactToTell, GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact, FactToTell, GoldenCall, Kind, LaterWish, Task
+from skillweave.schema.task import Fact, Kind, LaterWish, Task
 from skillweave.world.dataset import Dataset
 from skillweave.world.noise import ERRORS
 from skillweave.world.replay import result_reference, value_at, without_noise

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from skillweave.schema.blueprint import BridgeRule
-from skillweave.schema.combination import RequestedValue
 from skillweave.schema.record import FusedName, Json, Label, Name, Record, Scalar, Scalars, Sentence
+from skillweave.schema.template import RequestedValue
 
 ColumnValues = Annotated[dict[str, Scalars], Field(max_length=32)]
 """Column -> the values allowed."""

@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import ConfigDict, Field
 
+from skillweave.schema.criteria import FormName
 from skillweave.schema.record import Record
 from skillweave.schema.score import Checks
-from skillweave.schema.task import FormName
 from skillweave.schema.trajectory import RolloutUsage
 
 ResultErrorKind = Literal["provider", "world", "user", "infrastructure", "trajectory", "task", "dataset", "judge"]

@@ -12,8 +12,9 @@ from hashlib import sha256
 from types import MappingProxyType
 
 from skillweave.schema.contract import Call, CallResult, ToolError
+from skillweave.schema.criteria import FaultKind
 from skillweave.schema.record import Json
-from skillweave.schema.task import FaultKind, Noise
+from skillweave.schema.task import Noise
 
 ERRORS: Mapping[FaultKind, ToolError] = MappingProxyType(
     {

@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from skillweave.schema.contract import CallResult, RowChange
+from skillweave.schema.criteria import FaultKind, GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import FaultKind, GoldenCall, Task
+from skillweave.schema.task import Task
 from skillweave.world.canonical import canonical
 from skillweave.world.session import Session
 from skillweave.world.world import World

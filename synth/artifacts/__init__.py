@@ -10,7 +10,7 @@ Each function reads from the item's context; the step declares the artifacts tha
 from typing import TypeVar
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.combination import Combination, TaskTemplate, ToolGraph, ValidatedTask
+from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.contract import KeyCall
 from skillweave.schema.entity import Domain, Entity, EntityGraph
 from skillweave.schema.fusion import DomainCombination, FusedReplays, Fusion, Mediation, StatementRewrite
@@ -18,6 +18,7 @@ from skillweave.schema.record import Json, Row
 from skillweave.schema.reports import DatabaseSummary, Diversity, DuplicateCounts, RuleCoverage, TemplateWithoutTasks
 from skillweave.schema.score import StepTruth
 from skillweave.schema.task import Task
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from synth.engine.artifact import each, file, joined, jsonl, text
 from synth.engine.context import Context
 from synth.engine.step import Params

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from skillweave.base.command import one_line
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import DECLINE, TRANSFER, RowChange
+from skillweave.schema.criteria import FaultKind, GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact, FaultKind, GoldenCall, Task
+from skillweave.schema.task import Fact, Task
 from skillweave.world.replay import result_reference
 
 WIDTH = 110

@@ -11,8 +11,8 @@ from functools import cache, lru_cache
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import RowSource, ToolEdge, ToolGraph
 from skillweave.schema.contract import Guard, RowChange, Tool
+from skillweave.schema.template import RowSource, ToolEdge, ToolGraph
 from skillweave.world.canonical import is_new, minted_by
 from skillweave.world.contract.tools import StatementPreparer
 from skillweave.world.sql import parse

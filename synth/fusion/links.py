@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedMember, FusedTool
-from skillweave.schema.combination import ToolEdge, ToolGraph
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.entity import Attribute, Entity
 from skillweave.schema.fusion import Link, StoryCall, Storyline
+from skillweave.schema.template import ToolEdge, ToolGraph
 from synth.contracts.visibility import column_origins
 from synth.contracts.writes import auth_edges, columns_read, columns_written
 

@@ -16,9 +16,9 @@ from skillweave.base.progress import told
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedMember
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import CallResult, Cells, RowChange, Tool
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.fusion import FusedReplays
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

@@ -13,8 +13,8 @@ from evaluator.checks.state import check_state
 from skillweave.schema.blueprint import FusedBlueprint
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Tool
+from skillweave.schema.criteria import Criteria, GoldenCall
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import Criteria, GoldenCall
 from skillweave.world.world import World
 from synth.gates.gate import TaskGate
 from synth.search.arguments import argument_search

@@ -5,9 +5,10 @@ If a read that is called in another way shows another row that fits the same wor
 
 from collections.abc import Sequence
 
-from skillweave.schema.combination import Combination, MentionedRow, RequestedValue, TaskTemplate
+from skillweave.schema.combination import Combination, MentionedRow
 from skillweave.schema.contract import CallResult
 from skillweave.schema.record import Json
+from skillweave.schema.template import RequestedValue, TaskTemplate
 from skillweave.world.canonical import dump
 from skillweave.world.world import World
 from synth.gates.gate import Gate

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from skillweave.schema.combination import Combination, MentionedRow
 from skillweave.schema.contract import SESSION_TOOLS
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall
 from skillweave.world.canonical import dump
 from skillweave.world.replay import rebound, result_reference
 from skillweave.world.tools import tool_of

@@ -9,10 +9,11 @@ from itertools import islice
 from random import Random
 
 from evaluator.checks.state import check_state
-from skillweave.schema.combination import Combination, OmittedSlot
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Parameter
+from skillweave.schema.criteria import Criteria, GoldenCall
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import Criteria, GoldenCall
+from skillweave.schema.template import OmittedSlot
 from skillweave.world.canonical import dump
 from skillweave.world.replay import ResultReference, result_reference
 from skillweave.world.session import ContractSession

@@ -10,8 +10,8 @@ from random import Random
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Guard, RowChange, Tool
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall
 from skillweave.world.compare import compare
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession

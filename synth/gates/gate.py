@@ -13,9 +13,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria, Gates, Task
+from skillweave.schema.task import Gates, Task
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
 from synth.tasks.criteria import KnownValue, criteria_of

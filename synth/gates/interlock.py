@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 from skillweave.schema.blueprint import FusedBlueprint, FusedTool
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import STRUCTURAL, CallResult, Guard, Tool
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.fusion import ProvenLink
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall
 from skillweave.world.replay import result_reference, value_at
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

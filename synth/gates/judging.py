@@ -10,9 +10,10 @@ from typing import NamedTuple
 from skillweave.base.progress import tell_progress
 from skillweave.config.sections import DifficultyConfig
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, TaskTemplate, ValidatedTask
+from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.record import Json
 from skillweave.schema.reports import TemplateWithoutTasks
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates import GATES
 from synth.gates.gate import Figures, JudgedCombination, gates_record

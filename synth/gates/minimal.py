@@ -7,8 +7,8 @@ from itertools import combinations
 from evaluator.checks.state import check_state
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import SESSION_TOOLS
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria
 from skillweave.world.canonical import dump
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World

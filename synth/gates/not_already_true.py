@@ -3,8 +3,8 @@
 from evaluator.checks.state import check_state
 from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.schema.combination import Combination
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria
 from skillweave.world.world import World
 from synth.gates.gate import TaskGate
 from synth.tasks.kinds import KINDS, is_transferred

@@ -11,8 +11,8 @@ from random import Random
 from evaluator.checks.state import check_state
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Tool
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import Criteria
 from skillweave.world.canonical import dump
 from skillweave.world.replay import result_reference
 from skillweave.world.tools import tool_of

@@ -9,10 +9,11 @@ from itertools import islice
 from random import Random
 
 from evaluator.checks.state import check_state
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Parameter, ParameterType, Tool
+from skillweave.schema.criteria import Criteria, GoldenCall
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import Criteria, GoldenCall
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.writes import columns_filled_by

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import SESSION_TOOLS
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

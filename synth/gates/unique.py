@@ -11,10 +11,11 @@ from math import prod
 
 from evaluator.checks.state import check_state
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, MentionedRow, TaskTemplate
+from skillweave.schema.combination import Combination, MentionedRow
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import Criteria
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.canonical import dump
 from skillweave.world.replay import result_reference
 from skillweave.world.session import ContractSession

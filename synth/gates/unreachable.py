@@ -7,8 +7,8 @@ transfer the user to a human.
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import TRANSFER
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria
 from skillweave.world.world import World
 from synth.contracts.writes import changed_pairs, written_pairs
 from synth.gates.gate import TaskGate

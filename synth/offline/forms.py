@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from skillweave.schema.combination import Condition, Intent, KnownFact, KnownRow, KnownRows, Superlative
+from skillweave.schema.combination import Condition, Superlative
+from skillweave.schema.request import Intent, KnownFact, KnownRow, KnownRows
 from synth.contracts.wording import is_status, name_in_words
 from synth.offline.services import EntityTalk, Talk
 from synth.offline.wording import NAMED, WHOLE, phrases, refer, talk_of, tidy

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from skillweave.schema.combination import Intent, KnownFact, KnownRow, UserRequest
+from skillweave.schema.request import Intent, KnownFact, KnownRow, UserRequest
 from synth.contracts.wording import name_in_words
 from synth.offline.forms import difference_asked, first_of_kind, rows_together, sum_asked
 from synth.offline.services import Talk, ToolTalk

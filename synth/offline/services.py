@@ -25,10 +25,10 @@ from jinja2 import Environment, StrictUndefined, Template
 from pydantic import Field
 
 from skillweave.base.errors import AuthorError, ConfigError
-from skillweave.schema.combination import Goal
 from skillweave.schema.contract import Event, Invariant, Tool
 from skillweave.schema.entity import Domain, Entity
 from skillweave.schema.record import Name, Record, table_of
+from skillweave.schema.template import Goal
 from synth.offline.companies import drawn_names, own_rows, with_names, without_rules
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -10,9 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 from skillweave.base.errors import AuthorError
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint, FusedMember, FusedTool
-from skillweave.schema.combination import Goal, Telling, ToolEdge
 from skillweave.schema.contract import Concern, Guard, Tool
 from skillweave.schema.fusion import Link, PolicyConflict, Storyline
+from skillweave.schema.request import Telling
+from skillweave.schema.template import Goal, ToolEdge
 from synth.contracts.visibility import subject_entity
 from synth.fusion.blueprint import fuse
 from synth.fusion.links import links_of

@@ -7,8 +7,8 @@ from functools import cached_property
 from itertools import cycle
 from random import Random
 
-from skillweave.schema.combination import FactWords, Intent, KnownFact, KnownRow, KnownRows, Telling, UserRequest
 from skillweave.schema.record import table_of
+from skillweave.schema.request import FactWords, Intent, KnownFact, KnownRow, KnownRows, Telling, UserRequest
 from synth.contracts.wording import VALUE_PLACEHOLDER
 from synth.offline.forms import arguments_of, forms, limits_of, one_of_them, rows_together, thing_of
 from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined

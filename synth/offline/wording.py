@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from skillweave.schema.blueprint import FusedBlueprint
-from skillweave.schema.combination import KnownFact, KnownRow, UserRequest
+from skillweave.schema.request import KnownFact, KnownRow, UserRequest
 from synth.contracts.wording import name_in_words
 from synth.offline.services import EntityTalk, Talk, ToolTalk
 

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 from evaluator.checks.state import check_state
 from skillweave.schema.contract import CallResult, RowChange, Tool
+from skillweave.schema.criteria import Criteria, FactToTell
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import Criteria, FactToTell
 from skillweave.world.canonical import canonical, dump
 from skillweave.world.session import ContractSession
 from synth.contracts.writes import Column, ToolWrites, writes_of

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import CallResult, Parameter, RowChange, Tool
+from skillweave.schema.criteria import Criteria, FactToTell
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import Criteria, FactToTell
 from skillweave.world.canonical import prefix_of
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

@@ -7,8 +7,8 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from skillweave.schema.contract import CallResult, Tool
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell
 from skillweave.world.canonical import dump
 from skillweave.world.session import ContractSession
 from synth.contracts.writes import tables_read

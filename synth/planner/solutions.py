@@ -8,8 +8,9 @@ from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.contract import Call, CallResult
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.score import GoldenStep, StepTruth
-from skillweave.schema.task import Criteria, Task
+from skillweave.schema.task import Task
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

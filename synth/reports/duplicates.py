@@ -17,11 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from skillweave.base.errors import ArtifactError
 from skillweave.base.store import Store
-from skillweave.schema.combination import TaskTemplate
 from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.reports import DuplicateCounts
 from skillweave.schema.task import Split, Task
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.dataset import Dataset
 from synth.tasks.splits import STRICTEST_FIRST, families_of
 

@@ -21,12 +21,12 @@ from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import MANIFEST, Manifest
 from skillweave.base.store import Store
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.combination import TaskTemplate
 from skillweave.schema.contract import SESSION_TOOLS, CallResult, Tool
 from skillweave.schema.evaluation import HeldOutReport, VariantCount
 from skillweave.schema.record import Json
 from skillweave.schema.reports import RuleCoverage, TemplateWithoutTasks
 from skillweave.schema.task import Task
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.dataset import Dataset, first_fault
 from skillweave.world.replay import replay
 from skillweave.world.world import World

@@ -11,9 +11,9 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import RowSource, TaskTemplate
 from skillweave.schema.contract import Parameter, Tool
 from skillweave.schema.record import Json, Row, Value
+from skillweave.schema.template import RowSource, TaskTemplate
 from skillweave.world.session import ContractSession
 from synth.contracts.visibility import is_owned_by_person
 from synth.search.row_words import distinguishing_columns

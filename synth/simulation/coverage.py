@@ -15,10 +15,10 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import ToolEdge
 from skillweave.schema.contract import CallResult, Enforcer, Guard, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.schema.reports import DatabaseCoverage, UnmetGuard
+from skillweave.schema.template import ToolEdge
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import keys_shown

@@ -9,7 +9,7 @@ from random import Random
 
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import ToolEdge, ToolGraph
+from skillweave.schema.template import ToolEdge, ToolGraph
 from skillweave.world.world import World
 from synth.artifacts import BLUEPRINTS, DATABASE, TOOL_GRAPHS
 from synth.contracts.writes import auth_edges, data_edges, state_edges

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
-from skillweave.schema.combination import Goal, TaskTemplate
+from skillweave.schema.template import Goal, TaskTemplate
 from synth.artifacts import (
     BLUEPRINTS,
     CONTRACTS,

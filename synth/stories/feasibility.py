@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, product
 from random import Random
 
-from skillweave.schema.combination import TaskTemplate, TemplateCall
 from skillweave.schema.contract import CallResult, RowChange
 from skillweave.schema.fusion import PrunedStoryline, StoryCall, Storyline
 from skillweave.schema.record import Json, Row, Value
+from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint, FusedEntity
-from skillweave.schema.combination import RowSource, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.schema.fusion import Fusion, ProvenLink, StoryCall, Storyline
 from skillweave.schema.record import Row
+from skillweave.schema.template import RowSource, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.world.database import to_bytes
 from skillweave.world.world import World
 from synth.contracts.visibility import subject_entity, subject_keys

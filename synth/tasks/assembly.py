@@ -12,26 +12,17 @@ from functools import lru_cache
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.combination import (
-    Combination,
-    FactWords,
-    KnownFact,
-    TaskTemplate,
-    Telling,
-    UserRequest,
-    ValidatedTask,
-)
+from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.criteria import Criteria, GoldenCall, MustAsk
 from skillweave.schema.entity import Domain
 from skillweave.schema.record import Row
+from skillweave.schema.request import FactWords, KnownFact, Telling, UserRequest
 from skillweave.schema.task import (
-    Criteria,
     EnvVariables,
     Fact,
     Gates,
-    GoldenCall,
     InitialState,
     LaterWish,
-    MustAsk,
     Persona,
     Scenario,
     Split,
@@ -39,6 +30,7 @@ from skillweave.schema.task import (
     TaskInfo,
     TaskLineage,
 )
+from skillweave.schema.template import TaskTemplate
 from skillweave.schema.trajectory import Message
 from skillweave.user_prompt import draw_style, draw_traits, user_prompt
 from skillweave.world.database import digest_of, text_of

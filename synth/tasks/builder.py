@@ -11,9 +11,10 @@ from random import Random
 from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import MentionedValue, TaskTemplate, TemplateCall
+from skillweave.schema.combination import MentionedValue
 from skillweave.schema.contract import Tool
 from skillweave.schema.record import Json, Value
+from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import (

@@ -10,9 +10,10 @@ from itertools import chain
 from itertools import count as numbers
 from typing import NamedTuple
 
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import RowChange
 from skillweave.schema.task import Login
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.tasks.combinations import FixtureBuilder, callers_of, combination_for
 from synth.tasks.kinds import NoInstance

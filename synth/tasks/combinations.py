@@ -7,10 +7,12 @@ from functools import partial
 from itertools import chain
 from random import Random
 
-from skillweave.schema.combination import Calculation, Combination, MentionedRow, TaskTemplate
+from skillweave.schema.combination import Calculation, Combination, MentionedRow
 from skillweave.schema.contract import Event, RowChange, Tool
+from skillweave.schema.criteria import Course, GoldenCall, RequestForm
 from skillweave.schema.record import Json, Row
-from skillweave.schema.task import Course, GoldenCall, Login, RequestForm
+from skillweave.schema.task import Login
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.replay import result_reference
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import ANY, CallResult, Parameter, RowChange, Tool
+from skillweave.schema.criteria import Basis, Criteria, MustNot
 from skillweave.schema.record import Json
-from skillweave.schema.task import Basis, Criteria, MustNot
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import keys_shown

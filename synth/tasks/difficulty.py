@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import SESSION_TOOLS
-from skillweave.schema.task import Difficulty, GoldenCall
+from skillweave.schema.criteria import GoldenCall
+from skillweave.schema.task import Difficulty
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.tasks.kinds import KINDS

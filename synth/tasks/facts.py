@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
-from skillweave.schema.combination import MentionedRow, RequestedValue, TaskTemplate
+from skillweave.schema.combination import MentionedRow
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell
+from skillweave.schema.template import RequestedValue, TaskTemplate
 from synth.contracts.wording import has_ended
 from synth.search.row_words import distinguishing_columns
 from synth.tasks.kinds.recipe import Instance

@@ -11,8 +11,9 @@ from random import Random
 from typing import Generic, TypeVar
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, Goal, TaskTemplate, TemplateCall, ToolGraph
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Tool
+from skillweave.schema.template import Goal, TaskTemplate, TemplateCall, ToolGraph
 from skillweave.world.world import World
 from synth.artifacts import DATABASE
 from synth.contracts.visibility import column_origins

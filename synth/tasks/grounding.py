@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from skillweave.schema.combination import MentionedRow, MentionedValue, RowSource, TemplateCall
+from skillweave.schema.combination import MentionedRow, MentionedValue
 from skillweave.schema.contract import CallResult, Parameter, Tool
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import GoldenCall
+from skillweave.schema.template import RowSource, TemplateCall
 from skillweave.world.session import ContractSession
 from synth.fusion.links import LinkSource, link_source
 from synth.search.arguments import Arguments

@@ -5,19 +5,10 @@ from datetime import date
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import (
-    CallTerms,
-    Combination,
-    Condition,
-    KnownFact,
-    KnownRow,
-    KnownRows,
-    MentionedRow,
-    MentionedValue,
-    RowSet,
-    TaskTemplate,
-)
+from skillweave.schema.combination import CallTerms, Combination, Condition, MentionedRow, MentionedValue, RowSet
 from skillweave.schema.record import Json
+from skillweave.schema.request import KnownFact, KnownRow, KnownRows
+from skillweave.schema.template import TaskTemplate
 from synth.contracts.visibility import subject_entity
 from synth.contracts.wording import (
     identifying_sentence,

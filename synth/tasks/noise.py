@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from skillweave.schema.contract import SESSION_TOOLS, Call, CallResult
+from skillweave.schema.criteria import FaultKind, GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import FaultKind, GoldenCall, Noise, PlantedFault, Task
+from skillweave.schema.task import Noise, PlantedFault, Task
 from skillweave.world.canonical import dump
 from skillweave.world.noise import ERRORS, ToolNoise
 from skillweave.world.replay import REPEATED_FAULTS, Replay, rebound, renumbered, replay

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Call, CallResult, Parameter, RowChange, Tool
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json, Value
-from skillweave.schema.task import GoldenCall
 from skillweave.world.prepared import PreparedWorld
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession

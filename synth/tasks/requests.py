@@ -4,19 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import (
-    Calculation,
-    Combination,
-    Intent,
-    KnownRow,
-    KnownRows,
-    MentionedRow,
-    OmittedSlot,
-    RequestedValue,
-    TaskTemplate,
-    UserRequest,
-)
+from skillweave.schema.combination import Calculation, Combination, MentionedRow
+from skillweave.schema.request import Intent, KnownRow, KnownRows, UserRequest
 from skillweave.schema.task import Persona
+from skillweave.schema.template import OmittedSlot, RequestedValue, TaskTemplate
 from skillweave.world.replay import result_reference
 from synth.contracts.wording import name_in_words, value_type
 from synth.tasks.known import FactCollector, terms_for

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from skillweave.base.progress import told
 from skillweave.config.sections import DifficultyConfig
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.schema.task import Split
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.tasks.candidates import CandidateFinder
 from synth.tasks.combinations import combinations_of

@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeVar
 
 from skillweave.config.load import nearest
 from skillweave.config.sections import SplitsConfig
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.task import Split
+from skillweave.schema.template import TaskTemplate
 from synth.tasks.turns import is_goal, is_refusal
 
 STRICTEST_FIRST: tuple[Split, ...] = ("test", "validation", "train")

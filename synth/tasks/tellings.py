@@ -14,7 +14,8 @@ from evaluator.text.facts import UserKnowledge, tells_fact
 from skillweave.base.errors import AuthorError
 from skillweave.llm.question import question
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.combination import Combination, FactWords, Intent, KnownFact, Telling, UserRequest
+from skillweave.schema.combination import Combination
+from skillweave.schema.request import FactWords, Intent, KnownFact, Telling, UserRequest
 from skillweave.schema.task import Fact, Scenario
 from skillweave.user_prompt import day_in_words
 from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_table_name, short_tool_name

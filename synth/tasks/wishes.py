@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from skillweave.schema.combination import Intent, KnownRow, KnownRows, Superlative
+from skillweave.schema.combination import Superlative
+from skillweave.schema.request import Intent, KnownRow, KnownRows
 from skillweave.schema.task import Moment
 from synth.contracts.wording import name_in_words
 

@@ -12,10 +12,10 @@ from typing import Literal
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import RowSource, ToolGraph
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Row
+from skillweave.schema.template import RowSource, ToolGraph
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
 from skillweave.world.world import World

@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterator
 from pydantic import ValidationError
 
 from skillweave.base.errors import ArtifactError
-from skillweave.schema.combination import Combination, TaskTemplate, ValidatedTask
-from skillweave.schema.task import Criteria, Gates, Task
+from skillweave.schema.combination import Combination, ValidatedTask
+from skillweave.schema.criteria import Criteria
+from skillweave.schema.task import Gates, Task
+from skillweave.schema.template import TaskTemplate
 from skillweave.user_prompt import user_prompt
 from skillweave.world.canonical import dump
 from skillweave.world.dataset import Dataset

@@ -19,8 +19,9 @@ from evaluator.text.facts import tells_fact
 from skillweave.base.errors import ArtifactError, SkillweaveError
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, Policy, RowChange
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria, Fact, Gates, Task
+from skillweave.schema.task import Fact, Gates, Task
 from skillweave.world.canonical import dump
 from skillweave.world.compare import compare
 from skillweave.world.dataset import Dataset

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.criteria import GoldenCall
+from skillweave.schema.task import Task
 from synth.cli.task_story import source_in_words, story_of
 from tests.rollout.offline_agents.clinic import kinds, tasks
 from tests.world.clinic import a_blueprint

@@ -6,15 +6,13 @@ from pathlib import Path
 from random import Random
 
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.criteria import Criteria, FactToTell, GoldenCall
 from skillweave.schema.record import Row
 from skillweave.schema.task import (
-    Criteria,
     Difficulty,
     EnvVariables,
     Fact,
-    FactToTell,
     Gates,
-    GoldenCall,
     InitialState,
     Persona,
     Scenario,

@@ -6,9 +6,9 @@ from evaluator.explain import explain
 from evaluator.explain.evidence import LONGEST
 from evaluator.replay.trial import ScoredTrial
 from skillweave.schema.contract import RowChange
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.result import FailureClass, FailureRecord
 from skillweave.schema.score import Checks, PolicyCheck, StateCheck
-from skillweave.schema.task import GoldenCall
 from tests.evaluator.tasks import BASE
 from tests.evaluator.trials import Made, a_call, a_golden, a_task_of, a_trial, scored
 from tests.world.clinic import a_world

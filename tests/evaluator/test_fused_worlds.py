@@ -10,7 +10,7 @@ from evaluator.replay.golden import golden_execution_of
 from evaluator.replay.trial import ReplayedTrial
 from evaluator.variants.arguments import keys_of
 from evaluator.variants.executor import VariantExecutor
-from skillweave.schema.task import GoldenCall
+from skillweave.schema.criteria import GoldenCall
 from skillweave.world.world import World
 from tests.evaluator.trials import Made, a_call, a_golden, a_task_of, a_trial, policy_of, scored
 from tests.world.fused.domains import a_fused_blueprint, a_fused_database, a_fused_world

@@ -14,9 +14,10 @@ from evaluator.replay.execution import execute_messages
 from evaluator.replay.golden import golden_execution_of
 from evaluator.replay.trial import RecordedError, RecordedTrajectory, ReplayedTrial, ScoredTrial, Trial, replayed_trial
 from evaluator.scoring.score import reward_of
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Record
 from skillweave.schema.score import Checks, PolicyCheck
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.task import Task
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 from skillweave.world.replay import replay
 from skillweave.world.world import World

@@ -1,6 +1,6 @@
 """The tool graph of a fused world."""
 
-from skillweave.schema.combination import ToolEdge, ToolGraph
+from skillweave.schema.template import ToolEdge, ToolGraph
 from synth.fusion.blueprint import fuse
 from synth.fusion.links import fused_graph
 from tests.fusion.libraries import library

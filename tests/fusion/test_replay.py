@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
 from synth.fusion.persons import fused_rows

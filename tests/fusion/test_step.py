@@ -10,8 +10,8 @@ from skillweave.base.manifest import ItemOutput, ItemRecord
 from skillweave.base.store import Store
 from skillweave.llm.ask import AuthorChain
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
-from skillweave.schema.combination import ToolGraph
 from skillweave.schema.fusion import DomainCombination, Fusion, StoryCall, Storyline
+from skillweave.schema.template import ToolGraph
 from skillweave.world import database
 from skillweave.world.world import World
 from synth.artifacts import (

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from skillweave.base.manifest import ItemRecord
-from skillweave.schema.combination import ToolGraph
 from skillweave.schema.fusion import DomainCombination, Storyline
 from skillweave.schema.record import Record, Row
+from skillweave.schema.template import ToolGraph
 from synth.artifacts import BLUEPRINTS, DATABASE, DOMAIN_COMBINATIONS, ENTITY_ROWS, FUSIONS, TOOL_GRAPHS
 from synth.contracts.writes import auth_edges, data_edges
 from synth.questions.types import RowWords

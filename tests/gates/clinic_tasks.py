@@ -5,15 +5,9 @@ from collections.abc import Collection
 from typing import Any
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import (
-    Combination,
-    MentionedRow,
-    MentionedValue,
-    TaskTemplate,
-    TemplateCall,
-    ValidatedTask,
-)
-from skillweave.schema.task import GoldenCall
+from skillweave.schema.combination import Combination, MentionedRow, MentionedValue, ValidatedTask
+from skillweave.schema.criteria import GoldenCall
+from skillweave.schema.template import TaskTemplate, TemplateCall
 from skillweave.world.world import World
 from synth.gates.judging import validate_combination
 from synth.tasks.replay import Rejected

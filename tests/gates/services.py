@@ -6,8 +6,8 @@ from typing import Any
 
 from skillweave.schema.blueprint import Blueprint, BridgeRule, FusedBlueprint
 from skillweave.schema.combination import Combination, MentionedRow, MentionedValue
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Row
-from skillweave.schema.task import GoldenCall
 from skillweave.world.world import World
 from synth.fusion.blueprint import fuse
 from synth.fusion.persons import fused_rows

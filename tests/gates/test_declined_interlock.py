@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
-from skillweave.schema.combination import Combination, TaskTemplate, ToolGraph
+from skillweave.schema.combination import Combination
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
 from synth.contracts.writes import auth_edges, data_edges
 from synth.gates.interlock import check_interlock, refusable_bridge_rules

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import RowChange
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates.indirect_route import check_indirect_route, indirect_route_reason
 from synth.tasks.combinations import combinations_of

@@ -3,7 +3,7 @@
 import pytest
 
 from skillweave.schema.combination import Combination, MentionedRow, MentionedValue
-from skillweave.schema.task import GoldenCall
+from skillweave.schema.criteria import GoldenCall
 from skillweave.world.world import World
 from synth.gates.interlock import check_interlock, crossings
 from synth.tasks.replay import Rejected

@@ -3,8 +3,8 @@
 import pytest
 
 from skillweave.schema.combination import Combination
+from skillweave.schema.criteria import Criteria, FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria, FactToTell
 from synth.gates.reachable import bounds_in, check_reachable
 from synth.planner.problem import DEFAULT_BOUNDS, PlannerBounds
 from synth.tasks.replay import Rejected

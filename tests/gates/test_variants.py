@@ -10,8 +10,9 @@ from evaluator.checks.state import check_state
 from evaluator.replay.trial import Trial
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import RowChange
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.score import CommunicateCheck, PolicyCheck, StateCheck
-from skillweave.schema.task import Criteria, Task
+from skillweave.schema.task import Task
 from synth.gates.judging import CombinationJudge
 from synth.gates.variants import check_variants, conduct_of, draw_variants, keeping_conduct, tried_conduct
 from synth.tasks.replay import Rejected

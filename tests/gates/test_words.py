@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import ANY
+from skillweave.schema.template import TaskTemplate
 from tests.gates.clinic_tasks import (
     APPOINTMENTS,
     MOVE,

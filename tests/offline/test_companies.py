@@ -3,7 +3,7 @@
 import pytest
 
 from skillweave.schema.blueprint import FusedBlueprint
-from skillweave.schema.combination import Intent, KnownFact, KnownRow, Telling, UserRequest
+from skillweave.schema.request import Intent, KnownFact, KnownRow, Telling, UserRequest
 from skillweave.schema.task import Persona
 from skillweave.user_prompt import STYLES
 from synth.contracts.visibility import column_origins

@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from skillweave.schema.combination import KnownRow, KnownRows, Superlative
+from skillweave.schema.combination import Superlative
+from skillweave.schema.request import KnownRow, KnownRows
 from synth.offline.forms import arguments_of, first_of_kind, forms, one_of_them, plural, rows_together
 from synth.offline.services import EntityTalk, Talk
 from synth.offline.wording import refer, tidy

@@ -2,7 +2,7 @@ from random import Random
 
 import pytest
 
-from skillweave.schema.combination import Intent, KnownFact, KnownRow, UserRequest
+from skillweave.schema.request import Intent, KnownFact, KnownRow, UserRequest
 from skillweave.schema.task import Persona
 from skillweave.user_prompt import STYLES
 from synth.offline.services import EntityTalk, Talk, ToolTalk

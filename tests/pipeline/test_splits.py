@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from skillweave.config.sections import SplitsConfig
-from skillweave.schema.combination import TaskTemplate
 from skillweave.schema.reports import Diversity
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.dataset import Dataset
 from synth.artifacts import QUERIES
 from synth.reports.duplicates import split_faults

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from skillweave.schema.combination import Combination
+from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Criteria
 from skillweave.world.session import ContractSession
 from synth.planner.distance import Distance
 from synth.planner.plan import Planner, PlanSearchResult

@@ -3,9 +3,11 @@
 import pytest
 
 from skillweave.llm.parse import apply_patch, parse_patch
-from skillweave.schema.combination import Combination, KnownFact, ToolGraph, UserRequest
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Returns, Tool
+from skillweave.schema.request import KnownFact, UserRequest
 from skillweave.schema.task import Persona
+from skillweave.schema.template import ToolGraph
 from synth.contracts.visibility import column_origins
 from synth.contracts.writes import data_edges
 from synth.policy.audit import Rule, audit_rule, common_words

@@ -6,7 +6,7 @@ from rollout.world.source import HeldContract
 from rollout.world.task import HeldSession, WorldTask
 from skillweave.llm.backends.backend import Backend, Sampling
 from skillweave.schema.contract import Policy
-from skillweave.schema.task import GoldenCall
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.task import Task as TaskRecord
 from skillweave.world.replay import replay
 from tests.evaluator.tasks import a_task

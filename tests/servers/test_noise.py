@@ -7,8 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
+from skillweave.schema.criteria import FaultKind
 from skillweave.schema.record import Json
-from skillweave.schema.task import FaultKind, Task
+from skillweave.schema.task import Task
 from skillweave.world.noise import FIELDS, INSTRUCTIONS
 from skillweave.world.tools import result_text
 from skillweave.world.world import World

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from skillweave.base.manifest import ItemRecord
-from skillweave.schema.combination import Goal, ToolGraph
 from skillweave.schema.contract import Tool
 from skillweave.schema.reports import DatabaseCoverage, DatabaseSummary
+from skillweave.schema.template import Goal, ToolGraph
 from synth.artifacts import BLUEPRINTS, DATABASE, SUMMARIES, TEMPLATES, TOOL_GRAPHS
 from synth.contracts.writes import data_edges
 from synth.questions.types import RowWords

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.combination import RequestedValue
 from skillweave.schema.fusion import StoryCall, Storyline
+from skillweave.schema.template import RequestedValue
 from synth.stories.faults import story_faults
 from tests.gates.services import PAID_FIRST, contract
 

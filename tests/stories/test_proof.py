@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from skillweave.schema.combination import ToolGraph
 from skillweave.schema.fusion import Fusion, StoryCall, Storyline
 from skillweave.schema.record import Row
+from skillweave.schema.template import ToolGraph
 from synth.contracts.writes import auth_edges, data_edges
 from synth.stories.proof import StoryInputs, try_stories
 from tests.gates.services import NOW, PAID_FIRST, contract, key, service, single_state

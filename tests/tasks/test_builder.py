@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.combination import Combination, TaskTemplate, ToolGraph
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import RowChange
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
 from synth.contracts.writes import columns_filled_by, data_edges, row_sources
 from synth.tasks.builder import InstanceBuilder

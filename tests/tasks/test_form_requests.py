@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from skillweave.schema.combination import Combination, TaskTemplate, Telling, UserRequest
+from skillweave.schema.combination import Combination
+from skillweave.schema.request import Telling, UserRequest
 from skillweave.schema.task import Persona, Scenario
+from skillweave.schema.template import TaskTemplate
 from skillweave.user_prompt import STYLES
 from synth.offline.services import variant
 from synth.offline.teller import Teller

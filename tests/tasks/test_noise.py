@@ -10,7 +10,8 @@ from evaluator.replay.golden import golden_execution_of
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from evaluator.scoring.selftest import selftest_outcomes
 from rollout.offline.agents import offline_agent
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.criteria import GoldenCall
+from skillweave.schema.task import Task
 from skillweave.world.noise import ERRORS
 from skillweave.world.replay import replay, spoiled_calls, without_noise
 from synth.gates.noise import check_noise

@@ -4,8 +4,9 @@ from collections import Counter
 from random import Random
 
 from evaluator.scoring.selftest import variants_of
-from skillweave.schema.combination import Combination, FactWords, Telling, ValidatedTask
+from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.entity import Domain
+from skillweave.schema.request import FactWords, Telling
 from skillweave.schema.task import Task
 from synth.gates.variants import check_variants
 from synth.tasks.assembly import TaskAssembler, persona_of, provisional_task

@@ -3,8 +3,10 @@
 from random import Random
 from typing import Any
 
-from skillweave.schema.combination import Combination, KnownFact, TemplateCall
+from skillweave.schema.combination import Combination
+from skillweave.schema.request import KnownFact
 from skillweave.schema.task import Persona
+from skillweave.schema.template import TemplateCall
 from synth.tasks.requests import request_of
 from tests.gates.clinic_tasks import APPOINTMENTS, WORLD, a_combination, a_move, a_template, call, said, value
 

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.task import Kind
+from skillweave.schema.template import TaskTemplate
 from synth.tasks.splits import combinations_over_share
 from tests.gates.clinic_tasks import a_combination, a_template
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from skillweave.config.sections import SplitsConfig
-from skillweave.schema.combination import TaskTemplate
+from skillweave.schema.template import TaskTemplate
 from synth.tasks.splits import families_of, holdout_fault, splits_of
 
 

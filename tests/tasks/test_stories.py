@@ -6,10 +6,11 @@ from random import Random
 import pytest
 
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
-from skillweave.schema.combination import Combination, TaskTemplate, ToolGraph, ValidatedTask
+from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.contract import RowChange
 from skillweave.schema.fusion import StoryCall, Storyline
 from skillweave.schema.task import Persona, Split
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from skillweave.world.world import World
 from synth.contracts.writes import auth_edges, data_edges
 from synth.gates.interlock import check_interlock

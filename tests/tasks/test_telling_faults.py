@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillweave.schema.combination import FactWords, KnownFact, Telling, UserRequest
+from skillweave.schema.request import FactWords, KnownFact, Telling, UserRequest
 from skillweave.schema.task import Persona
 from synth.tasks.tellings import telling_faults
 from tests.gates.clinic_tasks import a_move

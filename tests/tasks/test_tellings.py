@@ -12,8 +12,10 @@ from skillweave.base.store import Store
 from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Reply, Request
 from skillweave.llm.ledger import Ledger
-from skillweave.schema.combination import Combination, FactWords, Telling, TemplateCall
+from skillweave.schema.combination import Combination
+from skillweave.schema.request import FactWords, Telling
 from skillweave.schema.task import Persona
+from skillweave.schema.template import TemplateCall
 from synth.engine.context import Context, RunSetting
 from synth.offline.services import OfflineQuestion
 from synth.offline.task_answers import tell

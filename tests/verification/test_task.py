@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from skillweave.schema.combination import Combination
-from skillweave.schema.task import Declined, Task
+from skillweave.schema.criteria import Declined
+from skillweave.schema.task import Task
 from synth.gates import declined, unreachable
 from synth.gates.gate import JudgedTask
 from synth.tasks.assembly import provisional_task

@@ -1,8 +1,8 @@
 import pytest
 
 from skillweave.schema.contract import RowChange
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall
 from skillweave.world.replay import ResultReference, replay_in, result_reference, value_at
 from tests.world.clinic import a_world
 

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 
 from skillweave.plugins import Registry
-from skillweave.schema.combination import TaskTemplate
+from skillweave.schema.template import TaskTemplate
 from synth.tasks.forms.aggregate import AggregateForm
 from synth.tasks.forms.answers import ComparisonForm, FalsePremiseForm
 from synth.tasks.forms.batch import BatchForm

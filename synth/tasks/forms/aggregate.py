@@ -5,18 +5,11 @@ The amounts stand in a list of the user's own rows, or in a read about each of t
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from skillweave.schema.combination import (
-    Calculation,
-    Combination,
-    MentionedRow,
-    RequestedValue,
-    RowSet,
-    TaskTemplate,
-    TemplateCall,
-)
+from skillweave.schema.combination import Calculation, Combination, MentionedRow, RowSet
 from skillweave.schema.contract import Tool
+from skillweave.schema.criteria import FactToTell, GoldenCall, RequestForm
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell, GoldenCall, RequestForm
+from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins, is_owned_by_person, subject_entity

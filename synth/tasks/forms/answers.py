@@ -9,9 +9,10 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from random import Random
 
-from skillweave.schema.combination import Belief, Calculation, Combination, MentionedRow, RequestedValue, TaskTemplate
+from skillweave.schema.combination import Belief, Calculation, Combination, MentionedRow
+from skillweave.schema.criteria import FactToTell, RequestForm
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell, RequestForm
+from skillweave.schema.template import RequestedValue, TaskTemplate
 from skillweave.world.world import World
 from synth.tasks.facts import LEAST_CENTS
 from synth.tasks.forms.form import (

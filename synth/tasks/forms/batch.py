@@ -6,14 +6,10 @@ course that has to fail.
 
 from collections.abc import Iterator, Sequence
 
-from skillweave.schema.combination import (
-    Combination,
-    OmittedSlot,
-    RowSet,
-    TaskTemplate,
-)
+from skillweave.schema.combination import Combination, RowSet
 from skillweave.schema.contract import Tool
-from skillweave.schema.task import Course, GoldenCall, RequestForm
+from skillweave.schema.criteria import Course, GoldenCall, RequestForm
+from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.tasks.forms.form import (

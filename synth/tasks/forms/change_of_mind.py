@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from skillweave.schema.combination import Combination, OmittedSlot, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import Tool
+from skillweave.schema.criteria import Course, GoldenCall, RequestForm
 from skillweave.schema.record import Json
-from skillweave.schema.task import Course, GoldenCall, Moment, RequestForm
+from skillweave.schema.task import Moment
+from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
 from synth.contracts.wording import has_ended

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from skillweave.schema.combination import Combination, OmittedSlot, Superlative, TaskTemplate
+from skillweave.schema.combination import Combination, Superlative
 from skillweave.schema.contract import CallResult
+from skillweave.schema.criteria import Course, GoldenCall, RequestForm
 from skillweave.schema.record import Json
-from skillweave.schema.task import Course, GoldenCall, RequestForm
+from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins

@@ -9,17 +9,10 @@ from datetime import date, timedelta
 from random import Random
 from typing import Literal
 
-from skillweave.schema.combination import (
-    Combination,
-    Condition,
-    MentionedRow,
-    OmittedSlot,
-    RequestedValue,
-    TaskTemplate,
-    TemplateCall,
-)
+from skillweave.schema.combination import Combination, Condition, MentionedRow
+from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.record import Json
-from skillweave.schema.task import Course, RequestForm
+from skillweave.schema.template import OmittedSlot, RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.canonical import dump
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World

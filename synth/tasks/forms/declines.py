@@ -7,8 +7,9 @@ wish, which is recorded, and the second one is done; or the first is done, and t
 
 from collections.abc import Iterator, Sequence
 
-from skillweave.schema.combination import Combination, OmittedSlot, TaskTemplate
-from skillweave.schema.task import Course, RequestForm
+from skillweave.schema.combination import Combination
+from skillweave.schema.criteria import Course, RequestForm
+from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.world import World
 from synth.tasks.forms.form import (
     Figures,

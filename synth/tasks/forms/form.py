@@ -16,18 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from skillweave.schema.combination import (
-    CallTerms,
-    Combination,
-    MentionedRow,
-    MentionedValue,
-    RowSource,
-    TaskTemplate,
-    TemplateCall,
-)
+from skillweave.schema.combination import CallTerms, Combination, MentionedRow, MentionedValue
 from skillweave.schema.contract import CallResult, RowChange, Tool
+from skillweave.schema.criteria import Course, FactToTell, GoldenCall, RequestForm
 from skillweave.schema.record import Json, Row
-from skillweave.schema.task import Course, FactToTell, GoldenCall, RequestForm
+from skillweave.schema.template import RowSource, TaskTemplate, TemplateCall
 from skillweave.world.replay import rebound, result_reference
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World

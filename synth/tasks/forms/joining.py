@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from skillweave.schema.combination import Calculation, CallTerms
-from skillweave.schema.task import Course, FactToTell, GoldenCall, RequestForm
+from skillweave.schema.criteria import Course, FactToTell, GoldenCall, RequestForm
 from skillweave.world.replay import result_reference
 from synth.tasks.forms.form import literal, moved_mentions, moved_values
 from synth.tasks.kinds import Instance, NoInstance

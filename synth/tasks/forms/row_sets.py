@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from skillweave.schema.combination import (
-    RowSet,
-)
+from skillweave.schema.combination import RowSet
 from skillweave.schema.record import Json
 from synth.contracts.visibility import subject_entity
 from synth.contracts.wording import is_status

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from evaluator.kinds import KINDS as SCORED_KINDS
 from skillweave.plugins import Registry
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.task import Task
+from skillweave.schema.template import TaskTemplate
 from synth.tasks.kinds.clarify import ClarifyRecipe
 from synth.tasks.kinds.do import DoRecipe
 from synth.tasks.kinds.inform import InformRecipe

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import OmittedSlot, TaskTemplate, TemplateCall
 from skillweave.schema.contract import Parameter, ParameterType
+from skillweave.schema.template import OmittedSlot, TaskTemplate, TemplateCall
 from synth.tasks.kinds.recipe import KindRecipe, TemplateSource
 
 PER_GOAL = 2

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Goal
+from skillweave.schema.template import Goal
 from synth.tasks.kinds.recipe import KindRecipe
 
 

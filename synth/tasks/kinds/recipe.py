@@ -20,19 +20,10 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import (
-    Belief,
-    Calculation,
-    CallTerms,
-    Combination,
-    Goal,
-    MentionedRow,
-    MentionedValue,
-    TaskTemplate,
-    ToolGraph,
-)
+from skillweave.schema.combination import Belief, Calculation, CallTerms, Combination, MentionedRow, MentionedValue
 from skillweave.schema.contract import DECLINE, CallResult, RowChange
-from skillweave.schema.task import Criteria, Declined, FactToTell, GoldenCall, RequestForm
+from skillweave.schema.criteria import Criteria, Declined, FactToTell, GoldenCall, RequestForm
+from skillweave.schema.template import Goal, TaskTemplate, ToolGraph
 from skillweave.world.world import World
 
 ASKED = -1

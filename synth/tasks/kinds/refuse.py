@@ -11,9 +11,9 @@ from itertools import islice
 from sqlglot import exp
 
 from skillweave.schema.blueprint import Blueprint, FusedTool
-from skillweave.schema.combination import RowSource, TaskTemplate, TemplateCall
 from skillweave.schema.contract import STRUCTURAL, Guard, Tool
 from skillweave.schema.record import Value
+from skillweave.schema.template import RowSource, TaskTemplate, TemplateCall
 from skillweave.world.session import ContractSession
 from skillweave.world.sql import parse
 from synth.contracts import follows

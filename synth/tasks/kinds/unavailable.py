@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.combination import Combination, TaskTemplate
+from skillweave.schema.combination import Combination
 from skillweave.schema.contract import TRANSFER
-from skillweave.schema.task import Criteria, GoldenCall
+from skillweave.schema.criteria import Criteria, GoldenCall
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.contracts.wording import name_in_words
 from synth.contracts.writes import changed_pairs, written_columns, written_pairs

@@ -7,8 +7,8 @@ from evaluator.checks.actions import check_actions
 from evaluator.checks.call_matching import is_same
 from evaluator.replay.trial import ReplayedTrial
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall
 from tests.evaluator.trials import Made, a_call, a_golden, a_task_of, a_trial
 from tests.world.clinic import a_world, blueprint_data
 

@@ -7,8 +7,8 @@ import pytest
 from evaluator.checks.communicate import check_communicate, ends_of_errands
 from evaluator.replay.execution import ExecutedCall
 from skillweave.schema.contract import Call, CallResult
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import FactToTell
 from skillweave.schema.trajectory import Message
 from tests.evaluator.conversations import a_conversation, agent, user
 from tests.evaluator.tasks import a_task

@@ -8,9 +8,10 @@ import pytest
 from evaluator.checks import CHECKS
 from evaluator.checks.policy import check_policy
 from evaluator.scoring.score import score
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
 from skillweave.schema.score import PolicyCheck
-from skillweave.schema.task import GoldenCall, Kind, Task
+from skillweave.schema.task import Kind, Task
 from skillweave.schema.trajectory import Message, UserTurn
 from skillweave.world.replay import replay
 from tests.evaluator.conversations import a_conversation, agent, user

@@ -4,7 +4,7 @@ import pytest
 
 from evaluator.replay.execution import execute_golden
 from evaluator.replay.golden import needless_calls
-from skillweave.schema.task import GoldenCall
+from skillweave.schema.criteria import GoldenCall
 from tests.evaluator.tasks import BASE
 from tests.evaluator.trials import a_golden, a_task_of
 from tests.world.clinic import a_world

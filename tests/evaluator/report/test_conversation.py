@@ -1,5 +1,5 @@
 from evaluator.report.conversation import ShownCall, ShownConversation
-from skillweave.schema.task import GoldenCall
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.trajectory import UserTurn
 from tests.evaluator.report.trials import BOOK, LIST, a_conversation, a_miss, a_pass, agent, answer, user
 

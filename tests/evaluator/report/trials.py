@@ -14,8 +14,8 @@ from evaluator.report import ShownConversation, conversation_of, write_report
 from evaluator.report.summary import summarise
 from evaluator.scoring.score import reward_of
 from skillweave.base.store import Store
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.result import Result
-from skillweave.schema.task import GoldenCall
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, UserTurn
 from skillweave.world.replay import replay
 from tests.evaluator.results import a_result

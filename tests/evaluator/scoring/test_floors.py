@@ -4,7 +4,8 @@ import pytest
 
 from evaluator.scoring.score import TRIALS, floor_nothing, floor_random
 from skillweave.schema.blueprint import Blueprint
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.criteria import GoldenCall
+from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message
 from skillweave.world.replay import replay
 from tests.evaluator.tasks import a_task

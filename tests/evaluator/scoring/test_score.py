@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from evaluator import score
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.criteria import GoldenCall
+from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message
 from skillweave.world.replay import replay
 from tests.evaluator.tasks import a_task

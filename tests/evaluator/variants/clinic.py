@@ -3,7 +3,8 @@
 from functools import cache
 from pathlib import Path
 
-from skillweave.schema.task import Declined, Task
+from skillweave.schema.criteria import Declined
+from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
 from tests.evaluator.variants.forms import tasks_with_forms
 from tests.rollout.offline_agents.clinic import APPOINTMENTS, SLOTS, WHEN, a_dataset, fact, kinds, made, tasks

@@ -1,5 +1,5 @@
 from evaluator.variants.executor import VariantExecutor
-from skillweave.schema.task import GoldenCall
+from skillweave.schema.criteria import GoldenCall
 from tests.evaluator.trials import a_golden, a_task_of
 from tests.world.clinic import a_world
 

@@ -8,7 +8,8 @@ from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from evaluator.scoring.selftest import held_out_variants_of, recorded, variants_of
 from evaluator.variants.conversation import Variant
 from evaluator.variants.executor import VariantExecutor
-from skillweave.schema.task import Course, GoldenCall, Task
+from skillweave.schema.criteria import Course, GoldenCall
+from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
 from tests.evaluator.variants.clinic import dataset_of
 from tests.evaluator.variants.forms import SECOND, tasks_with_forms

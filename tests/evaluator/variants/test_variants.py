@@ -12,8 +12,9 @@ from evaluator.replay.trial import RecordedTrajectory, read_trajectory
 from evaluator.scoring.selftest import recorded, trajectory_line, variants_of
 from evaluator.variants.conversation import Variant
 from skillweave.schema.blueprint import Blueprint
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json
-from skillweave.schema.task import GoldenCall, Task
+from skillweave.schema.task import Task
 from skillweave.schema.trajectory import ToolCall
 from skillweave.world.canonical import canonical
 from skillweave.world.compare import compare

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from skillweave.schema.combination import TaskTemplate, ToolGraph
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from synth.tasks.kinds import KINDS, TemplateSource
 from synth.tasks.kinds.clarify import GOALS, PER_GOAL
 from tests.world.clinic import a_blueprint

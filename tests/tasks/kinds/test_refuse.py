@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from skillweave.schema.combination import TaskTemplate, ToolGraph
+from skillweave.schema.template import TaskTemplate, ToolGraph
 from synth.contracts.writes import data_edges
 from synth.tasks.kinds import KINDS, TemplateSource
 from synth.tasks.kinds.refuse import REASONS, TOOLS
