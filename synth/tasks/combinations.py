@@ -1,15 +1,15 @@
 """Combinations: a template's instances for many callers, and rows created by lawful calls where the data lack them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
 from random import Random
 
-from skillweave.schema.combination import Calculation, Combination, MentionedRow
+from skillweave.schema.combination import Combination, MentionedRow
 from skillweave.schema.contract import Event, RowChange, Tool
-from skillweave.schema.criteria import Course, GoldenCall, RequestForm
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json, Row
 from skillweave.schema.task import Login
 from skillweave.schema.template import TaskTemplate
@@ -21,12 +21,10 @@ from synth.search.arguments import argument_search
 from synth.search.slots import slots
 from synth.search.values import DATETIME_FORMAT
 from synth.simulation.events import InvariantMonitor, apply_event, rows_for_event
-from synth.tasks.builder import InstanceBuilder
-from synth.tasks.forms import FORMS
-from synth.tasks.forms.form import FormSetting, literal
-from synth.tasks.forms.joining import with_final_places, with_open_places
-from synth.tasks.kinds import KINDS, Instance, InstanceSetting, NoInstance
-from synth.tasks.replay import make_calls
+from synth.tasks.formed import builder_of, end_state, formed_instance, signed_in, with_shift
+from synth.tasks.forms.form import FormSetting
+from synth.tasks.forms.joining import with_final_places
+from synth.tasks.kinds import KINDS, InstanceSetting, NoInstance
 
 MOST_STEPS = 12
 """Steps that are tried for one person."""
@@ -142,8 +140,6 @@ def _is_about(row: Row, keys: Sequence[str]) -> bool:
     return any(value in keys for value in row.values() if isinstance(value, str))
 
 
-MOST_BACKTRACKS = 16
-"""Calls that may be undone, in a fused world, to find an instance for one caller."""
 COMPOUND_CALLERS = 8
 """If nobody breaks a rule alone, so many callers may break it together with rules that it implies."""
 MOST_MISFITS = 12
@@ -225,12 +221,12 @@ def combination_for(
     """
     random = Random(f"{seed}/{template.id}/{caller}")
     if template.forms:
-        build = partial(_built, alone=alone)
+        build = partial(formed_instance, alone=alone)
         setting = FormSetting(world, template, caller, patch, random, build)
         instance, hidden = with_final_places(setting.plain(template)), list[str]()
     else:
         with world.session(caller=caller, patch=patch) as session:
-            instance = _builder(world, template, session, random, alone=alone).build()
+            instance = builder_of(world, template, session, random, alone=alone).build()
             hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), random))
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}
@@ -250,11 +246,11 @@ def combination_for(
         forbidden=instance.forbidden,
         asked_after=None if instance.asked_after is None else instance.asked_after + shift,
         undone=[_shifted(call, shift) for call in instance.undone],
-        forms=[_signed_in(form, signing_in) for form in instance.forms],
+        forms=[signed_in(form, signing_in) for form in instance.forms],
         terms=instance.terms,
-        questions=[_moved(question, shift) for question in instance.questions],
+        questions=[with_shift(question, shift) for question in instance.questions],
         beliefs=instance.beliefs,
-        any_of=[_end_state(world, caller, patch, course) for course in instance.any_of],
+        any_of=[end_state(world, caller, patch, course) for course in instance.any_of],
         insists=instance.insists,
         hidden=hidden,
         steps=[step + shift for step in instance.steps],
@@ -265,48 +261,6 @@ def combination_for(
         open_columns=instance.open_columns,
         withheld=[one.model_copy(update={"call": instance.steps[one.call - 1] + shift}) for one in template.withheld],
     )
-
-
-def _builder(
-    world: World, template: TaskTemplate, session: ContractSession, random: Random, *, alone: bool
-) -> InstanceBuilder:
-    backtracks = MOST_BACKTRACKS if len(world.blueprint.roles) > 1 else 0
-    return InstanceBuilder(world, template, session, random, alone=alone, backtracks=backtracks)
-
-
-def _built(setting: FormSetting, template: TaskTemplate, *, alone: bool) -> Instance:
-    """An instance of a template in its last form; without any form, a plain one."""
-    if template.forms:
-        return FORMS[template.forms[-1]].instance(replace(setting, template=template))
-    with setting.open() as session:
-        built = _builder(setting.world, template, session, setting.random, alone=alone).build()
-    return with_open_places(built)
-
-
-def _signed_in(form: RequestForm, signing_in: Sequence[GoldenCall]) -> RequestForm:
-    """A form whose courses sign the user in first."""
-
-    def longer(courses: Sequence[Course]) -> list[Course]:
-        return [course.model_copy(update={"calls": [*literal(signing_in), *course.calls]}) for course in courses]
-
-    return form.model_copy(update={"wrong": longer(form.wrong), "right": longer(form.right)})
-
-
-def _moved(question: Calculation, shift: int) -> Calculation:
-    return question.model_copy(
-        update={
-            "call": question.call + shift,
-            "rows": [row.model_copy(update={"call": row.call + shift}) for row in question.rows],
-        }
-    )
-
-
-def _end_state(world: World, caller: str, patch: Sequence[RowChange], course: Sequence[GoldenCall]) -> list[RowChange]:
-    """What a course changes. NoInstance: one of its calls does not go through."""
-    with world.session(caller=caller, patch=patch) as session:
-        if not all(result.ok and not result.violations for result in make_calls(session, course)):
-            raise NoInstance("the calls cannot be made in that form")
-        return session.canonical()
 
 
 def auth_tool(world: World, template: TaskTemplate) -> Tool:

@@ -67,7 +67,7 @@ def _slot(number: int, starts_at: str, dentist: str, *, is_free: bool) -> Row:
 
 def _rows() -> dict[str, list[Row]]:
     free = [(f"2025-02-{day:02} 14:00:00", "Dr Hale" if day % 2 else "Dr Iyer") for day in range(4, 14)]
-    appointments = [
+    appointments: list[Row] = [
         {
             "appointment_id": f"APT-{number:04}",
             "patient_id": f"PAT-000{max(1, number - 4)}",
@@ -79,7 +79,7 @@ def _rows() -> dict[str, list[Row]]:
         }
         for number in range(1, 8)
     ]
-    fees = [
+    fees: list[Row] = [
         {
             "fee_id": f"FEE-{number:04}",
             "patient_id": "PAT-0001",
