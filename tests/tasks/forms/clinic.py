@@ -54,44 +54,30 @@ CHEAPER: dict[str, Any] = {
 """An effect of each move, by which it leaves a trace for Ana and Ben, and none for Cleo."""
 
 
-def _slot(number: int, starts_at: str, dentist: str, *, is_free: bool) -> Row:
-    price = 4000 + 300 * number + (900 if number % 3 == 0 else 0)
-    return {
-        "slot_id": f"SLO-{number:04}",
-        "starts_at": starts_at,
-        "dentist_name": dentist,
-        "is_free": is_free,
-        "price_cents": price,
-    }
-
-
 def _rows() -> dict[str, list[Row]]:
     free = [(f"2025-02-{day:02} 14:00:00", "Dr Hale" if day % 2 else "Dr Iyer") for day in range(4, 14)]
+    slots: list[Row] = [
+        {
+            "slot_id": f"SLO-{number:04}",
+            "starts_at": starts_at,
+            "dentist_name": dentist,
+            "is_free": number > len(DAYS),
+            "price_cents": 4000 + 300 * number + (900 if number % 3 == 0 else 0),
+        }
+        for number, (starts_at, dentist) in enumerate([*DAYS, *free], start=1)
+    ]
     appointments: list[Row] = [
         {
+            **ROWS["Appointment"][0],
             "appointment_id": f"APT-{number:04}",
             "patient_id": f"PAT-000{max(1, number - 4)}",
             "slot_id": f"SLO-{number:04}",
-            "status": "scheduled",
-            "cancel_reason": None,
-            "note": None,
-            "booked_at": "2025-01-11 08:00:00",
         }
         for number in range(1, 8)
     ]
     fees: list[Row] = [
-        {
-            "fee_id": f"FEE-{number:04}",
-            "patient_id": "PAT-0001",
-            "appointment_id": f"APT-{number:04}",
-            "amount_cents": amount,
-            "is_paid": False,
-        }
-        for number, amount in enumerate([1250, 4300, 2175, 6050], start=1)
-    ]
-    slots = [
-        *(_slot(number, *day, is_free=False) for number, day in enumerate(DAYS, start=1)),
-        *(_slot(number, *day, is_free=True) for number, day in enumerate(free, start=8)),
+        {**ROWS["Fee"][0], "fee_id": f"FEE-{at:04}", "appointment_id": f"APT-{at:04}", "amount_cents": amount}
+        for at, amount in enumerate([1250, 4300, 2175, 6050], start=1)
     ]
     return {**ROWS, "Slot": slots, "Appointment": appointments, "Reminder": [], "Fee": fees}
 
@@ -117,9 +103,7 @@ WORLD = _world()
 SOURCE = TemplateSource(
     WORLD.blueprint,
     ToolGraph(
-        server="SmallClinic",
-        tools=[tool.name for tool in WORLD.blueprint.tools],
-        edges=data_edges(WORLD.blueprint),
+        server="SmallClinic", tools=[one.name for one in WORLD.blueprint.tools], edges=data_edges(WORLD.blueprint)
     ),
     REFERRED,
 )

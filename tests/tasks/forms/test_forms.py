@@ -73,14 +73,7 @@ def test_an_instance_replays_lawfully_and_its_steps_and_words_are_those_of_its_c
 
 
 @pytest.mark.parametrize("name", [*CASES])
-def test_the_same_seed_gives_the_same_instance_and_another_one_may_not(name: str) -> None:
+def test_the_same_seed_gives_the_same_instance(name: str) -> None:
     once, again = [*instances(named(name))], [*instances(named(name))]
     assert once
     assert once == again
-
-
-def test_another_seed_chooses_otherwise() -> None:
-    chosen = {
-        one.rows[-1].model_dump_json() for seed in "123456" for one in instances(named("move_best_slot_id"), seed)
-    }
-    assert len(chosen) > 1
