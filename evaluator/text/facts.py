@@ -332,11 +332,9 @@ def user_turns_of(task: Task, messages: Sequence[Message], recorded: Iterable[Us
     A user's record is kept, but which facts a message tells is found in its text: a record is not trusted there.
     Without a record nobody knows whether the user agreed.
     """
-    turns = []
-    for turn in heard_turns(messages, recorded):
-        told = [fact.id for fact in task.scenario.facts if is_told(fact, messages, turn.message, task.now)]
-        turns.append(turn.model_copy(update={"tells": told}))
-    return turns
+    turns, facts = heard_turns(messages, recorded), task.scenario.facts
+    told = [[fact.id for fact in facts if is_told(fact, messages, turn.message, task.now)] for turn in turns]
+    return [turn.model_copy(update={"tells": tells}) for turn, tells in zip(turns, told, strict=True)]
 
 
 def heard_turns(messages: Sequence[Message], recorded: Iterable[UserTurn] | None) -> list[UserTurn]:

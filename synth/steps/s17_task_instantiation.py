@@ -47,8 +47,7 @@ from synth.tasks.tellings import TELL, tell_tasks, untold_task
 
 class InstantiationParams(Params):
     noise: float = Field(default=0.1, ge=0, le=1)
-    """Share of the tasks in whose calls faults are planted, of those with something to carry on with: none where a rule
-    forbids the request or no tool serves it. Of hard tasks it is more, up to twice as much; of easy ones less."""
+    """Share of the tasks with planted faults, of those that are carried out; of hard ones up to twice as much."""
     step_truth: bool = False
     """Write down, for training, the best next calls at each golden step: a search for each, so it takes its time."""
 
@@ -92,8 +91,8 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
         for name, one in validated.items()
         if name in tellings
     ]
-    families = families_of(templates.values())
-    tasks = without_repeats(ctx, [_with_noise(ctx, world, task) for task in told], families)
+    noisy = [_with_noise(ctx, world, task) for task in told]
+    tasks = without_repeats(ctx, noisy, families_of(templates.values()))
     for task in tasks:
         forms = [f"{form} form" for form in forms_of(task)]
         for name in (task.kind, task.split, f"level {task.difficulty.level}", *forms):
