@@ -5,12 +5,9 @@ call is made before the next one is sought. In a fused world, where few persons 
 created as well, and more candidates are chosen than are wanted: s16 keeps those that pass first.
 """
 
-from math import ceil
-
 from pydantic import Field
 
 from skillweave.schema.combination import Combination
-from skillweave.schema.fusion import Fusion
 from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
@@ -34,8 +31,8 @@ from synth.gates.clarification_needed import no_clarification_reason
 from synth.gates.indirect_route import indirect_route_reason
 from synth.tasks.forms import FORMS
 from synth.tasks.kinds import KINDS
-from synth.tasks.selection import ENOUGH, SelectionInput, choose_instances, find_candidates
-from synth.tasks.splits import relatives_of, splits_of
+from synth.tasks.selection import ENOUGH, SelectionInput, choose_instances, fewer_one_way, find_candidates
+from synth.tasks.splits import splits_of
 from synth.tasks.turns import is_goal
 
 
@@ -93,17 +90,6 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
     ctx.write(COMBINATIONS, key, selection.combinations)
     ctx.write(QUOTAS, key, most if is_fused(ctx) else {})
     ctx.write(LACKING, key, selection.lacking)
-
-
-def fewer_one_way(most: dict[str, int], templates: list[TaskTemplate], fusion: Fusion) -> dict[str, int]:
-    """A third of the instances of a story in which some domain is needed by no other."""
-    both_ways = {
-        f"{fusion.name}/{story}"
-        for story, links in fusion.proofs.items()
-        if {link.source for link in links} == {*fusion.domains}
-    }
-    one_way = {one.id for one in templates if is_goal(one) and not both_ways & {one.id, *relatives_of(one)}}
-    return {name: ceil(count / 3) if name in one_way else count for name, count in most.items()}
 
 
 def misfit(world: World, combination: Combination) -> str | None:

@@ -8,6 +8,7 @@ a patch of the task's own. The gates decide which of them are kept.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from skillweave.base.progress import told
 from skillweave.config.sections import DifficultyConfig
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination
+from skillweave.schema.fusion import Fusion
 from skillweave.schema.reports import TemplateWithoutTasks
 from skillweave.schema.task import Split
 from skillweave.schema.template import TaskTemplate
@@ -23,8 +25,8 @@ from synth.tasks.candidates import CandidateFinder
 from synth.tasks.combinations import combinations_of
 from synth.tasks.difficulty import difficulty_of, level_expected
 from synth.tasks.kinds import NoInstance
-from synth.tasks.splits import SPARE_FACTOR, STRICTEST_FIRST, SplitDemand, allot_persons
-from synth.tasks.turns import TemplateTurns, Turns
+from synth.tasks.splits import SPARE_FACTOR, STRICTEST_FIRST, SplitDemand, allot_persons, relatives_of
+from synth.tasks.turns import TemplateTurns, Turns, is_goal
 
 ENOUGH = "there are enough instances without it"
 """Why an instance of a template was not sought."""
@@ -69,6 +71,17 @@ class Selection(NamedTuple):
     combinations: list[Combination]
     lacking: list[TemplateWithoutTasks]
     """Templates that have none, each with the commonest reason."""
+
+
+def fewer_one_way(most: Mapping[str, int], templates: Sequence[TaskTemplate], fusion: Fusion) -> dict[str, int]:
+    """A third of the instances of a story in which some domain is needed by no other."""
+    both_ways = {
+        f"{fusion.name}/{story}"
+        for story, links in fusion.proofs.items()
+        if {link.source for link in links} == {*fusion.domains}
+    }
+    one_way = {one.id for one in templates if is_goal(one) and not both_ways & {one.id, *relatives_of(one)}}
+    return {name: ceil(count / 3) if name in one_way else count for name, count in most.items()}
 
 
 def choose_instances(inputs: SelectionInput, misfit: Misfit, late_misfit: Misfit) -> Selection:

@@ -32,8 +32,9 @@ from synth.engine.context import Context, RunSetting
 from synth.engine.executor import ItemExecutor
 from synth.engine.step import PipelineStep
 from synth.steps.s14_task_template_generation import task_template_generation
-from synth.steps.s15_instance_combos_selection import fewer_one_way, instance_combos_selection
+from synth.steps.s15_instance_combos_selection import instance_combos_selection
 from synth.steps.s16_task_filtering import task_filtering
+from synth.tasks.selection import fewer_one_way
 from tests.gates.clinic_tasks import a_template
 from tests.gates.services import NOW, PAID_FIRST, contract, world
 from tests.tasks.test_stories import BRIDGED, PAID, REFERRED, rules
