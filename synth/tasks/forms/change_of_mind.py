@@ -133,12 +133,10 @@ def _another_deed(setting: FormSetting) -> Instance:
     changed = with_undone(second, first)
     changed.steps.reverse()
     both_done = joined(first, second, is_after=False).golden
-    right: list[Course] = []
-    if setting.is_lawful(both_done):
-        changed.any_of = [literal(both_done)]
-        right = [Course(name="amended", calls=literal(both_done))]
     wrong = [Course(name="first_wish_only", calls=literal(first.golden))]
-    add_form(changed, "change_of_mind", wrong=wrong, right=right)
+    # Whoever asks before the first deed, as they must, hears of the second in time.
+    wrong += [Course(name="both_done", calls=literal(both_done))] if setting.is_lawful(both_done) else []
+    add_form(changed, "change_of_mind", wrong=wrong)
     change_terms(changed, 1, replaces=0, later="second_message")
     return changed
 

@@ -24,8 +24,8 @@ LATER_SHARE = 0.35
 """How often the last errand comes out later."""
 TOGETHER = 4
 """Families of templates whose requests are put together; they share a split."""
-COMPOUNDS, FUSED_COMPOUNDS = 12, 4
-"""Compounds of such families: in a world of one domain, and in a fused one, whose requests are long by themselves."""
+COMPOUNDS = 12
+"""Compounds of such families."""
 
 
 class ErrandsForm(FormRecipe):
@@ -33,6 +33,9 @@ class ErrandsForm(FormRecipe):
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
         """Compounds of templates of a few families that stand together, so that they can share a split."""
+        # Of the stories of a fused world, which are long by themselves, hardly anybody has two.
+        if source.bridge_rules is not None:
+            return
         fitting = [goal for goal in goals if goal.kind in ("do", "inform", "refuse") and "errands" not in goal.forms]
         families: dict[str, list[TaskTemplate]] = {}
         for template in fitting:
@@ -41,7 +44,7 @@ class ErrandsForm(FormRecipe):
         names = random.sample(sorted(families), len(families))
         for start in range(0, len(names), TOGETHER):
             group = [families[name] for name in names[start : start + TOGETHER]]
-            for number in range(COMPOUNDS if source.bridge_rules is None else FUSED_COMPOUNDS):
+            for number in range(COMPOUNDS):
                 chosen = random.sample(group, min(2 + number % 3, len(group)))
                 parts = [_drawn(family, number, random) for family in chosen]
                 parts.sort(key=lambda part: bool(part.forbidden))
