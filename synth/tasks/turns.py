@@ -20,7 +20,9 @@ REFUSALS = 0.2
 """Share of requests that are declined."""
 HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
-MOST_VAIN = 6
+SCARCE = {"batch": 2.0, "fallback": 1.6, "errands": 2.0}
+"""Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
+MOST_VAIN = 24
 """A lane is given up once so many more of its templates were tried in vain than not."""
 IN_VAIN = 0.25
 """What something of which nothing came counts in its lane, so that no lane keeps all others waiting."""
@@ -49,7 +51,7 @@ def lanes_of(template: TaskTemplate) -> list[str]:
 def lane_shares(templates: Iterable[TaskTemplate]) -> dict[str, float]:
     """Lane -> its share of a world's tasks.
 
-    Goals have equal shares for all their lanes, and so have refusals; the others as they have templates.
+    Goals have equal shares for all their lanes but scarce ones, and refusals have; the others as they have templates.
     """
     goals: set[str] = set()
     refusals: set[str] = set()
@@ -57,7 +59,8 @@ def lane_shares(templates: Iterable[TaskTemplate]) -> dict[str, float]:
     for template in templates:
         group = goals if is_goal(template) else refusals if is_refusal(template) else others
         group.update(lanes_of(template))
-    shares = {lane: GOALS / len(goals) for lane in sorted(goals)}
+    weights = {lane: SCARCE.get(lane, 1.0) for lane in sorted(goals)}
+    shares = {lane: GOALS * weight / sum(weights.values()) for lane, weight in weights.items()}
     shares |= {lane: REFUSALS / len(refusals) for lane in sorted(refusals)}
     rest = 1 - GOALS - REFUSALS
     shares |= {lane: rest * others[lane] / others.total() for lane in sorted(others)}

@@ -8,6 +8,7 @@ wish, which is recorded, and the second one is done; or the first is done, and t
 from collections.abc import Iterator, Sequence
 
 from skillweave.schema.combination import Combination
+from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.world import World
@@ -41,7 +42,7 @@ class FallbackForm(FormRecipe):
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
         """For each deed, and each deed that a rule forbids, with another one on the same kind of row."""
         deeds = [goal for goal in plain(goals) if single_write(goal, source)]
-        forbidden = [goal for goal in plain(goals) if goal.kind == "refuse" and len(goal.calls) == 1]
+        forbidden = [goal for goal in plain(goals) if goal.kind == "refuse" and _is_of_business(goal, source)]
         for first in [*forbidden, *deeds]:
             pairs = 0
             for second in deeds:
@@ -93,6 +94,13 @@ class FallbackForm(FormRecipe):
         if not combination.forbidden and not combination.undone:
             raise Rejected("both wishes are carried out")
         return {"first_wish": "declined" if combination.forbidden else "done"}
+
+
+def _is_of_business(goal: TaskTemplate, source: TemplateSource) -> bool:
+    """Whether a request of one call breaks a rule of the business, such as people run into: no row that is missing."""
+    guards = source.blueprint.tool(goal.calls[-1].tool).guards
+    concerns = {guard.concern for guard in guards if guard.rule == goal.forbidden}
+    return len(goal.calls) == 1 and not concerns & {*STRUCTURAL}
 
 
 def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource) -> tuple[str, str] | None:

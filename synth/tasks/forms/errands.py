@@ -24,7 +24,9 @@ LATER_SHARE = 0.35
 """How often the last errand comes out later."""
 TOGETHER = 4
 """Families of templates whose requests are put together; they share a split."""
-COMPOUNDS = 12
+MOST_DEEDS = 2
+"""Parts of a compound that want something done, at most; one of them may be a batch."""
+COMPOUNDS = 14
 """Compounds of such families."""
 
 
@@ -46,8 +48,7 @@ class ErrandsForm(FormRecipe):
             group = [families[name] for name in names[start : start + TOGETHER]]
             for number in range(COMPOUNDS):
                 chosen = random.sample(group, min(2 + number % 3, len(group)))
-                parts = [_drawn(family, number, random) for family in chosen]
-                parts.sort(key=lambda part: bool(part.forbidden))
+                parts = _fewer_deeds([_drawn(family, number, random) for family in chosen])
                 if _go_together(parts):
                     yield compound(parts)
 
@@ -70,6 +71,13 @@ def _drawn(family: Sequence[TaskTemplate], number: int, random: Random) -> TaskT
     """A template of a family: two times of three one in a form, if there are any."""
     formed_ones = [template for template in family if template.forms]
     return random.choice(formed_ones if formed_ones and number % 3 else [*family])
+
+
+def _fewer_deeds(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
+    """Parts of which two at most are deeds: few people have more in hand. What is to be declined comes last."""
+    deeds = [part for part in parts if part.kind != "inform"]
+    kept = [part for part in parts if part.kind == "inform" or part in deeds[:MOST_DEEDS]]
+    return sorted(kept, key=lambda part: bool(part.forbidden))
 
 
 def _go_together(parts: Sequence[TaskTemplate]) -> bool:

@@ -44,7 +44,8 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
         *(name for name in spoken if not is_incidental(name)),
         *(name for name in (rows[0] if rows else ()) if is_status(name)),
     }
-    entity = subject_entity(setting.world.blueprint, tool) or setting.world.blueprint.core_entity
+    subject = listed.mention.entity or subject_entity(setting.world.blueprint, tool)
+    entity = subject or setting.world.blueprint.core_entity
     day = next((name for name in spoken if all(is_moment(row.get(name)) for row in rows)), None)
     wishes: list[RowSet] = [RowSet(entity=entity, size=0)]
     for name in sorted(shared):
