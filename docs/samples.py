@@ -164,11 +164,33 @@ def _json(value: Json | Cells) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def form_section(form: str, tasks: Sequence[Task]) -> str:
+    """Tasks in one form, in short: what is said, when, and what is right."""
+    return "\n".join([f"## In the form {plain(form.replace('_', ' '))}\n", *map(_in_short, tasks)])
+
+
+def _in_short(task: Task) -> str:
+    forms = " and ".join(dict.fromkeys(plain(form.name.replace("_", " ")) for form in task.forms))
+    later = task.scenario.later
+    when = {"second_message": "in their second message", "after_report": "once that is reported"}
+    said = [quoted(message.content or "") for message in task.messages]
+    said += [f"Then, {when[later.when]}:\n", quoted(later.says)] if later else []
+    said += ["When it is declined:\n", *map(quoted, task.scenario.insists)] if task.scenario.insists else []
+    calls = [f"{code(call.tool)} {code(_json(call.arguments))}" for call in task.golden]
+    told = [
+        f"{plain(fact.noun)} {' or '.join(code(_json(value)) for value in fact.values)}"
+        for fact in task.criteria.communicate
+    ]
+    right = [f"- Right: {'; '.join(calls)}", *([f"- Told: {'; '.join(told)}"] if told else [])]
+    head = f"**{plain(task.id)}**, {task.kind} ({forms}), level {task.difficulty.level}, today {task.now[:10]}\n"
+    return "\n".join([head, *said, *right, ""])
+
+
 INTRO = """\
 # Samples
 
 Made by `python -m docs.samples`: {count} of {total} tasks, drawn with seed {seed}: first tasks of one domain, then
-tasks that need several.
+tasks that need several, and in the end tasks in each form of request, in short.
 """
 
 
@@ -179,10 +201,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="which tasks are drawn")
     parser.add_argument("--count", type=int, default=10, help="how many of one domain")
     parser.add_argument("--cross", type=int, default=5, help="how many of several domains")
+    parser.add_argument("--form", type=int, default=10, help="how many in each form of request, in short")
     parser.add_argument("--to", type=Path, default=Path(__file__).with_name("samples.md"), help="the page to write")
     given = parser.parse_args(arguments)
     try:
-        text = samples(given.outputs, seed=given.seed, count=given.count, cross=given.cross)
+        text = samples(given.outputs, seed=given.seed, count=given.count, cross=given.cross, form=given.form)
     except SkillweaveError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -191,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def samples(outputs: Path, *, seed: int, count: int, cross: int = 0) -> str:
+def samples(outputs: Path, *, seed: int, count: int, cross: int = 0, form: int = 0) -> str:
     """The page. Raises ConfigError where there are no tasks, ArtifactError where a file is missing or damaged."""
     dataset = skillweave.open(outputs)
     ids = sorted(dataset.tasks)
@@ -205,7 +228,19 @@ def samples(outputs: Path, *, seed: int, count: int, cross: int = 0) -> str:
     for number, id in enumerate(drawn, start=1):
         task = dataset.tasks[id]
         parts.append(task_section(number, task, [dataset.blueprint(task.world)]))
+    for name, names in sorted(_ids_by_form(dataset).items()) if form else ():
+        own = sorted(Random(f"{seed}/samples {name}").sample(names, min(form, len(names))))
+        parts.append(form_section(name, [dataset.tasks[id] for id in own]))
     return "\n".join(parts)
+
+
+def _ids_by_form(dataset: Dataset) -> dict[str, list[str]]:
+    """Form -> ids of the tasks in it, sorted."""
+    ids: dict[str, list[str]] = {}
+    for id in sorted(dataset.tasks):
+        for name in dict.fromkeys(form.name for form in dataset.tasks[id].forms):
+            ids.setdefault(name, []).append(id)
+    return ids
 
 
 def _ids_across(dataset: Dataset, world: str) -> list[str]:
