@@ -20,9 +20,9 @@ REFUSALS = 0.2
 """Share of requests that are declined."""
 HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
-SCARCE = {"batch": 2.0, "fallback": 1.6, "errands": 2.0}
+SCARCE = {"batch": 2.6, "change_of_mind": 1.5, "fallback": 1.3, "errands": 2.6}
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
-MOST_VAIN = 24
+MOST_VAIN = 60
 """A lane is given up once so many more of its templates were tried in vain than not."""
 IN_VAIN = 0.25
 """What something of which nothing came counts in its lane, so that no lane keeps all others waiting."""

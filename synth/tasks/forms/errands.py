@@ -26,6 +26,8 @@ TOGETHER = 4
 """Families of templates whose requests are put together; they share a split."""
 MOST_DEEDS = 2
 """Parts of a compound that want something done, at most; one of them may be a batch."""
+COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure"})
+"""Forms of which many people can have a request."""
 COMPOUNDS = 14
 """Compounds of such families."""
 
@@ -68,8 +70,8 @@ class ErrandsForm(FormRecipe):
 
 
 def _drawn(family: Sequence[TaskTemplate], number: int, random: Random) -> TaskTemplate:
-    """A template of a family: two times of three one in a form, if there are any."""
-    formed_ones = [template for template in family if template.forms]
+    """A template of a family: two times of three one in a form that many can have, if there are any."""
+    formed_ones = [template for template in family if template.forms and {*template.forms} <= COMMON]
     return random.choice(formed_ones if formed_ones and number % 3 else [*family])
 
 
