@@ -93,7 +93,7 @@ def test_a_lane_in_which_all_is_in_vain_does_not_keep_the_others_waiting() -> No
 
 
 def test_a_lane_in_which_little_can_be_had_is_given_up() -> None:
-    templates = goals(60, "choice")
+    templates = goals(200, "choice")
     lanes = TemplateTurns(
         Turns(templates, LEVELS), {one.id: 2 for one in templates}, {one.id: 2 for one in templates}, 50
     )
