@@ -74,14 +74,15 @@ class Selection(NamedTuple):
 
 
 def fewer_one_way(most: Mapping[str, int], templates: Sequence[TaskTemplate], fusion: Fusion) -> dict[str, int]:
-    """A third of the instances of a story in which some domain is needed by no other."""
+    """Of a story in which some domain is needed by no other, a quarter of the instances, and none in a form."""
     both_ways = {
         f"{fusion.name}/{story}"
         for story, links in fusion.proofs.items()
         if {link.source for link in links} == {*fusion.domains}
     }
-    one_way = {one.id for one in templates if is_goal(one) and not both_ways & {one.id, *relatives_of(one)}}
-    return {name: ceil(count / 3) if name in one_way else count for name, count in most.items()}
+    one_way = [one for one in templates if is_goal(one) and not both_ways & {one.id, *relatives_of(one)}]
+    fewer = {one.id: 0 if one.forms else ceil(most[one.id] / 4) for one in one_way}
+    return {**most, **fewer}
 
 
 def choose_instances(inputs: SelectionInput, misfit: Misfit, late_misfit: Misfit) -> Selection:
