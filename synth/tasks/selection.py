@@ -217,7 +217,8 @@ def _candidates(world: World, inputs: SelectionInput) -> Selection:
     ]
     split_of = allot_persons(world.callers, demands)
     turns = Turns(inputs.templates, inputs.levels)
-    lanes = TemplateTurns(turns, inputs.expected(), inputs.most, inputs.enough, is_fused=True)
+    expected = {name: level for name, level in inputs.expected().items() if name in finders}
+    lanes = TemplateTurns(turns, expected, inputs.most, inputs.enough, is_fused=True)
     found: dict[str, list[Combination]] = {}
     lacking: dict[str, str] = {}
     for name in lanes:

@@ -126,7 +126,7 @@ def test_stories_become_validated_tasks(tmp_path: Path) -> None:
     record = run.run(instance_combos_selection)
     assert record.state == "done", record.reasons
     assert record.figures == {"candidates": len(run.read(COMBINATIONS))}
-    assert run.read(QUOTAS) == {f"{NAME}/story": 3}
+    assert run.read(QUOTAS) == {f"{NAME}/story": 2}
     record = run.run(task_filtering)
     assert record.state == "done", record.reasons
     made = run.read(VALIDATED)
