@@ -74,7 +74,8 @@ class Run:
         context: Context[Any] = Context(
             step,
             NAME,
-            params=step.params(),
+            # Of a story one way a quarter of the instances are wanted: three.
+            params=step.params(per_storyline=12) if step is instance_combos_selection else step.params(),
             setting=RunSetting(7, NOW, ()),
             store=self.store,
             visible=self.visible,
@@ -126,7 +127,7 @@ def test_stories_become_validated_tasks(tmp_path: Path) -> None:
     record = run.run(instance_combos_selection)
     assert record.state == "done", record.reasons
     assert record.figures == {"candidates": len(run.read(COMBINATIONS))}
-    assert run.read(QUOTAS) == {f"{NAME}/story": 2}
+    assert run.read(QUOTAS) == {f"{NAME}/story": 3}
     record = run.run(task_filtering)
     assert record.state == "done", record.reasons
     made = run.read(VALIDATED)
@@ -154,7 +155,7 @@ def test_a_task_whose_rules_the_merged_policy_does_not_state_is_rejected(tmp_pat
     assert run.read(VALIDATED) == []
 
 
-def test_stories_in_which_a_domain_is_needed_by_none_have_a_third() -> None:
+def test_stories_in_which_a_domain_is_needed_by_none_have_a_quarter() -> None:
     links = [
         ProvenLink(kind="rule", source=source, target=target, call=1, tool="pay", rule="B1", held_by="tool")
         for source, target in (("Clinic", "Insurer"), ("Insurer", "Clinic"))
