@@ -33,7 +33,7 @@ PROVED = {
     "interlock": "No domain can be left out",
 }
 """Gate -> what it shows."""
-_TOLD = {"first": "at once", "asked": "when asked", "never": "never"}
+_TOLD = {"first": "at once", "asked": "when asked", "later": "in a later message", "never": "never"}
 
 
 def story_of(task: Task, blueprint: Blueprint) -> Iterator[str]:
