@@ -62,7 +62,8 @@ def test_every_task_passes_by_its_golden_calls_and_fails_without(small: Path) ->
         assert before.passed is False
         assert after.checks.state is not None
         assert after.checks.state.score == 1
-        needs_words = bool(task.criteria.communicate) or task.kind in ("refuse", "clarify")
+        told = (task.criteria.communicate, task.criteria.declined, task.criteria.must_ask)
+        needs_words = any(told) or task.kind in ("refuse", "clarify")
         assert after.passed is (None if needs_words else True)
 
 
