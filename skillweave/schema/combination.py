@@ -173,6 +173,8 @@ class Combination(Record):
     """Id of a fact to tell -> what the user takes it to be."""
     any_of: list[list[RowChange]] = Field(default_factory=list)
     """Other end states that are as right, because the user's wish allows another course."""
+    thought_better_of: list[int] = Field(default_factory=list)
+    """Golden calls in whose place the user wants later ones, where no terms say so: of a task on record."""
     insists: int = 0
     """How many times the user insists when something is declined."""
     hidden: list[str] = Field(default_factory=list)
@@ -202,7 +204,8 @@ class Combination(Record):
     @property
     def replaced(self) -> set[int]:
         """Places of the calls that the user thinks better of; of those that were made, no trace need be left."""
-        return {self.steps[terms.replaces] for terms in self.terms if terms.replaces is not None}
+        of_terms = {self.steps[terms.replaces] for terms in self.terms if terms.replaces is not None}
+        return of_terms | {*self.thought_better_of}
 
 
 class ValidatedTask(Record):

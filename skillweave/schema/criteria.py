@@ -121,6 +121,11 @@ class Criteria(Record):
     """The call that the user asks for and that must not, or cannot, be made: a rule forbids it (`refuse`; then
     `must_not` has that rule), or its tool is not offered (`unavailable`). Its grounding counts on from the golden
     calls."""
+    undone: list[GoldenCall] = Field(default_factory=list, exclude_if=operator.not_)
+    """Calls that the user would want if things were otherwise. The key is left out if there are none."""
+    thought_better_of: list[int] = Field(default_factory=list, exclude_if=operator.not_)
+    """Golden calls in whose place the user wants later ones; no trace of them need be left. The key is left out if
+    there are none."""
     asked_after: int | None = Field(default=None, exclude_if=operator.not_)
     """How many golden calls are made before the request for `asked` is judged; all, if the key is left out."""
     beyond: dict[str, list[str]] = Field(default_factory=dict)

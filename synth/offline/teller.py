@@ -276,6 +276,8 @@ def _to_you(phrase: str) -> str:
         "myself": "yourself",
         "am": "are",
     }
+    # Who is spoken to in the first person's words is the company.
+    changes |= {"you": "them", "your": "their", "yours": "theirs"}
     changes |= {"i've": "you've", "i'd": "you'd", "i'll": "you'll", "we": "you", "us": "you", "our": "your"}
-    pattern = re.compile(r"\b(i'm|i've|i'd|i'll|myself|mine|my|me|we|us|our|i|am)\b", re.IGNORECASE)
+    pattern = re.compile(r"\b(i'm|i've|i'd|i'll|myself|mine|my|me|we|us|our|i|am|yours|your|you)\b", re.IGNORECASE)
     return pattern.sub(lambda match: changes[match.group(1).lower()], phrase)

@@ -141,7 +141,7 @@ def _fill(way: str, value: str, noun: str = "") -> str:
 def tidy(text: str) -> str:
     """The text with nouns after 1 in the singular, and days such as `tomorrow` without `on`."""
     singular = _PARTY.sub("1 person", _SINGLE.sub(r"\1", text))
-    return _ON_DAY.sub(r"\1", singular)
+    return _ON_DAY.sub(r"\1", singular).replace("instead instead", "instead")
 
 
 def _rank(own: EntityTalk, column: str) -> int:

@@ -237,7 +237,17 @@ def hash_of(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-FORM_FIELDS = ("asked_after", "undone", "forms", "terms", "questions", "beliefs", "any_of", "insists")
+FORM_FIELDS = (
+    "asked_after",
+    "undone",
+    "forms",
+    "terms",
+    "questions",
+    "beliefs",
+    "any_of",
+    "insists",
+    "thought_better_of",
+)
 """Fields of a combination that only requests in some form have."""
 CACHED_WORLDS = 8
 """Worlds whose assembler, with the digest of its state, is cached."""

@@ -39,6 +39,8 @@ def criteria_of(world: World, combination: Combination, run: GoldenRun) -> Crite
         communicate=combination.communicate,
         asked=combination.asked,
         asked_after=combination.asked_after,
+        undone=combination.undone,
+        thought_better_of=sorted(place for place in combination.replaced if place < len(combination.golden)),
         reward_basis=["state", *told, "policy"],
     )
     return KINDS[combination.kind].criteria(world, combination, criteria)

@@ -10,12 +10,13 @@ Nothing that a task says of itself is believed: the golden calls are replayed an
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import date
 from functools import cache
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evaluator.text.facts import tells_fact
+from evaluator.text.facts import states_value, tells_fact
 from skillweave.base.errors import ArtifactError, SkillweaveError
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, Policy, RowChange
@@ -53,7 +54,7 @@ def wording_faults(task: Task) -> Iterator[str]:
         yield "its messages are not one, of the user"
         return
     for fact in task.scenario.facts:
-        if not _holds(fact.text, fact.value):
+        if not _holds(fact.text, fact.value) and not _tells(fact, task.now):
             yield f"the fact {fact.id!r} does not say its value {fact.value!r}: {fact.text!r}"
         if fact.tell == "first" and Counter(_figures(fact)) - Counter(_DIGITS.findall(opening)):
             yield f"the first message does not say the fact {fact.id!r}, which is told at once: {fact.text!r}"
@@ -62,6 +63,13 @@ def wording_faults(task: Task) -> Iterator[str]:
         texts = (opening, task.scenario.goal)
         if fact.id in asked and (fact.tell == "first" or any(tells_fact(fact, text, task.now) for text in texts)):
             yield f"the fact {fact.id!r} has to be asked for, and is said at once"
+
+
+def _tells(fact: Fact, now: str) -> bool:
+    """Whether a fact's text says its day in relation to today, or names its month."""
+    if fact.id.endswith(".month") and isinstance(fact.value, str):
+        return f"{date.fromisoformat(fact.value):%B}" in fact.text
+    return states_value(fact.text, fact.value, now=now, loosely=True)
 
 
 def _figures(fact: Fact) -> list[str]:
@@ -278,6 +286,8 @@ def _combination(world: World, task: Task) -> Combination:
         golden=calls,
         asked=task.criteria.asked,
         asked_after=task.criteria.asked_after,
+        undone=task.criteria.undone,
+        thought_better_of=task.criteria.thought_better_of,
         forms=task.forms,
         any_of=task.criteria.any_of,
         forbidden=[ban.rule for ban in task.criteria.must_not],

@@ -32,7 +32,7 @@ from synth.tasks.forms.form import (
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.replay import Rejected, rows_of
 
-FACTORS = (0.5, 0.6, 0.75, 0.8, 0.9, 1.1, 1.2, 1.25, 1.5, 2.0)
+FACTORS = (0.75, 0.8, 0.9, 1.1, 1.2, 1.25)
 """How a wrong amount differs from the right one."""
 DAYS = (-14, -7, -5, -3, -2, -1, 1, 2, 3, 5, 7, 14)
 """How many days a wrong day is off."""
@@ -49,6 +49,8 @@ class ComparisonForm(FormRecipe):
             amounts = [wanted for wanted in goal.tell if wanted.column.endswith("_cents")]
             read = source.blueprint.tool(goal.calls[0].tool)
             is_one = goal.kind == "inform" and len(goal.calls) == len(goal.tell) == len(amounts) == 1
+            # A total for days that the user never names would be compared by the day.
+            is_one = is_one and all(parameter.refers_to or not parameter.required for parameter in read.parameters)
             if is_one and read.returns.rows == "many":
                 yield formed(goal, "comparison", "compared", tell=[], counted=amounts[0])
 
@@ -182,9 +184,9 @@ def _believed(fact: FactToTell, random: Random) -> Json:
     """
     value = fact.values[0]
     rivals = [rival for rival in fact.rivals if type(rival) is type(value) and rival not in fact.values]
-    near = rivals if not is_moment(value) else [rival for rival in rivals if is_moment(rival)]
+    near = [] if is_moment(value) else rivals
     if fact.unit == "cents" and isinstance(value, int):
-        near = [rival for rival in near if isinstance(rival, int) and rival >= LEAST_CENTS]
+        near = [one for one in near if isinstance(one, int) and one >= LEAST_CENTS and value < 2 * one < 4 * value]
         made = [round(value * factor / 100) * 100 for factor in FACTORS]
         choices: list[Json] = [one for one in made if one >= LEAST_CENTS and one != value]
     elif is_moment(value):

@@ -44,8 +44,10 @@ MOST_WISHES = 12
 """Wishes that are tried for one caller."""
 AHEAD = ("from", "since", "after")
 """First words of parameters that name the day from which rows are listed."""
-_KEPT = frozenset({"booked", "issued", "requested", "submitted", "paid", "added", "created", "joined", "decided"})
-"""Words of columns that only records keep: nobody means `the one that was booked last`."""
+_BEGINS = frozenset({"starts", "departs", "arrives", "due", "pickup", "opens", "begins"})
+"""Words of days and times that say which row comes first. What only records keep says nothing: when it was booked."""
+_PRICES = frozenset({"price", "fare", "rate", "nightly", "daily", "total", "cost", "premium"})
+"""Words of amounts by which things are cheap or dear."""
 _ORDERS: tuple[Literal["least", "most"], ...] = ("least", "least", "most")
 
 
@@ -165,12 +167,11 @@ def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) 
     rows, read, random = listed.rows, listed.mention.read, setting.random
     spoken = setting.template.referred_by.get(read, [])
     names = [name for name in dict.fromkeys([*spoken, *(rows[0] if rows else {})]) if rows and name in rows[0]]
-    amounts = [name for name in names if all(is_amount(name, row.get(name)) for row in rows)]
-    days = [
-        name
-        for name in spoken
-        if rows and not _KEPT & {*name.split("_")} and all(is_moment(row.get(name)) for row in rows)
-    ]
+    amounts = [name for name in names if _is_price(name) and all(is_amount(name, row.get(name)) for row in rows)]
+    moments = [name for name in names if _BEGINS & {*name.split("_")} and all(is_moment(row.get(name)) for row in rows)]
+    # A bill has the day of what it is for, too; what is meant is the day by which it is due.
+    due = [name for name in moments if "due" in name.split("_")]
+    days = [name for name in due or moments if name in spoken]
     plain = [name for name in spoken if name in names and name not in {*amounts, *days}]
     # What the list was asked for is part of what is meant: the flights from here to there.
     given = {name: value for name, value in asked.items() if name in plain and rows[0].get(name) == value}
@@ -188,8 +189,20 @@ def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) 
         ranked = sorted(fitting, key=lambda index: (str(type(rows[index][column])), rows[index][column]))
         if order == "most":
             ranked.reverse()
-        if len(ranked) >= LEAST_ROWS and rows[ranked[0]][column] != rows[ranked[1]][column]:
+        others = amounts if column in amounts else due or moments
+        is_clear = all(_is_first(rows, fitting, ranked[0], other, order) for other in others) if ranked else False
+        if len(ranked) >= LEAST_ROWS and is_clear:
             yield _Wish(Superlative(column=column, order=order), said, ranked[0], ranked[1])
+
+
+def _is_price(column: str) -> bool:
+    return not _PRICES.isdisjoint(column.split("_"))
+
+
+def _is_first(rows: Sequence[Mapping[str, Json]], fitting: Sequence[int], place: int, column: str, order: str) -> bool:
+    """Whether a row is the only first one by a column too: what is cheapest by the night, and in all."""
+    best = Superlative(column=column, order="least" if order == "least" else "most")
+    return all(_is_before(rows[place][column], rows[one][column], best) for one in fitting if one != place)
 
 
 def _choosing(golden: Sequence[GoldenCall], listed: ListedRow, index: int) -> list[GoldenCall]:

@@ -49,6 +49,10 @@ NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance",
 """Words of amounts on which people make something depend."""
 
 
+_ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
+"""First words of tools by which something is given up."""
+
+
 class ConditionForm(FormRecipe):
     """A deed on a condition: where it is met, and where it is not."""
 
@@ -81,6 +85,8 @@ class ConditionForm(FormRecipe):
         listed = listed_row(instance, instance.steps[0], focus.parameter) if focus else None
         if listed is None or column not in listed.row or column in listed.mention.columns:
             raise NoInstance("the value that decides is not looked up")
+        if not _is_one_value(instance, listed, column):
+            raise NoInstance("the value that decides could be another one")
         condition = _condition(listed, column, setting, is_met=is_met)
         add_form(instance, "condition", wrong=[] if is_met else [_leave(setting, instance, listed)])
         change_terms(instance, 0, condition=condition)
@@ -122,7 +128,10 @@ def _condition(listed: ListedRow, column: str, setting: FormSetting, *, is_met: 
     value, random = listed.row[column], setting.random
     if worthless(listed.rows, listed.index, column):
         raise NoInstance("the value that decides is not worth telling")
-    is_high = random.random() < 0.5
+    # People give something up because it is dear, and do not buy it for that.
+    tool = setting.template.calls[0].tool.partition("__")[2] or setting.template.calls[0].tool
+    is_ending = tool.partition("_")[0] in _ENDING
+    is_high = random.random() < 0.5 if is_ending or is_moment(value) else not is_met
     limit = _limit(value, column, random, is_high=is_high)
     holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
     noun = next((one.noun for one in setting.template.tell if one.column == column), noun_of(column))
@@ -134,6 +143,20 @@ def _condition(listed: ListedRow, column: str, setting: FormSetting, *, is_met: 
         limit=limit,
         then="do" if is_met else "leave",
     )
+
+
+def _is_one_value(instance: Instance, listed: ListedRow, column: str) -> bool:
+    """Whether nobody could take another value for the one that decides.
+
+    The call must show no other amount, or day, than the list; and the user must not have said the row's day.
+    """
+    value, result = listed.row[column], instance.results[instance.steps[0]].value
+    shown = result if isinstance(result, dict) else {}
+    if is_moment(value):
+        said = any(is_moment(one) for row in instance.rows for one in row.columns.values())
+        return not said and shown.get(column, value) == value
+    amounts = [one for name, one in shown.items() if name.endswith("_cents") and one]
+    return all(one == value for one in amounts)
 
 
 def _limit(value: Json, column: str, random: Random, *, is_high: bool) -> Json:

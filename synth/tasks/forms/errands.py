@@ -18,7 +18,7 @@ from synth.tasks.forms.form import (
     change_terms,
 )
 from synth.tasks.forms.joining import joined
-from synth.tasks.kinds import Instance, TemplateSource
+from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 
 LATER_SHARE = 0.35
 """How often the last errand comes out later."""
@@ -55,10 +55,20 @@ class ErrandsForm(FormRecipe):
                     yield compound(parts)
 
     def instance(self, setting: FormSetting) -> Instance:
-        """An instance of each part, each made after the golden calls of those before it."""
+        """An instance of each part, each made after the golden calls of those before it.
+
+        Raises:
+            NoInstance: A part speaks of what another one makes, or an answer depends on which comes first.
+        """
         instance = Instance()
+        answers: list[Instance] = []
         for part in parts_of(setting.template):
-            instance = joined(instance, setting.after(instance.golden).plain(part))
+            made = setting.after(instance.golden).plain(part)
+            _check_known(setting, instance, made)
+            answers += [made] if part.kind == "inform" else []
+            instance = joined(instance, made)
+        for made in answers:
+            _check_lasting(setting, instance, made)
         _put_off(setting, instance)
         instance.results = setting.run(instance.golden)
         add_form(instance, "errands")
@@ -71,8 +81,9 @@ class ErrandsForm(FormRecipe):
 
 def _drawn(family: Sequence[TaskTemplate], number: int, random: Random) -> TaskTemplate:
     """A template of a family: two times of three one in a form that many can have, if there are any."""
-    formed_ones = [template for template in family if template.forms and {*template.forms} <= COMMON]
-    return random.choice(formed_ones if formed_ones and number % 3 else [*family])
+    fitting = [template for template in family if {*template.forms} <= COMMON] or [*family]
+    formed_ones = [template for template in fitting if template.forms]
+    return random.choice(formed_ones if formed_ones and number % 3 else fitting)
 
 
 def _fewer_deeds(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
@@ -83,11 +94,28 @@ def _fewer_deeds(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
 
 
 def _go_together(parts: Sequence[TaskTemplate]) -> bool:
-    """Whether requests can be made in one conversation: at most one is declined, and something is done beside it."""
+    """Whether requests can be made in one conversation: at most one is declined, and something is done beside it.
+
+    Of two deeds nobody asks for a result: it would not be clear of which.
+    """
+    deeds = [part for part in parts if part.kind == "do" and not part.forbidden]
     declined = sum(bool(part.forbidden) for part in parts)
-    later = sum("change_of_mind" in part.forms for part in parts[:-1])
-    is_done = any(part.kind == "do" and not part.forbidden for part in parts)
-    return len(parts) > 1 and not later and declined < 2 and (is_done or not declined)
+    is_clear = len(deeds) < 2 or not any(part.tell for part in deeds)
+    return len(parts) > 1 and is_clear and declined < 2 and (bool(deeds) or not declined)
+
+
+def _check_known(setting: FormSetting, before: Instance, made: Instance) -> None:
+    """Check that a part names no row that those before it make: who writes the first message does not know it."""
+    new = {key for result in setting.run(before.golden) for key in result.minted}
+    if any(row.key in new for row in made.rows):
+        raise NoInstance("a request names what another one makes")
+
+
+def _check_lasting(setting: FormSetting, whole: Instance, made: Instance) -> None:
+    """Check that a question has the same answer before all deeds and after them."""
+    first, last = setting.run(made.golden), setting.after(whole.golden).run(made.golden)
+    if [result.value for result in first] != [result.value for result in last]:
+        raise NoInstance("an answer depends on what is done first")
 
 
 def compound(parts: Sequence[TaskTemplate]) -> TaskTemplate:

@@ -268,7 +268,9 @@ def is_incidental(column: str) -> bool:
     return not _INCIDENTAL.isdisjoint(column.split("_"))
 
 
-_INCIDENTAL = frozenset({"gate", "room", "number", "reference", "phone", "email", "code", "weight", "kg"})
+_INCIDENTAL = frozenset(
+    {"gate", "room", "number", "reference", "phone", "email", "code", "weight", "kg", "branch", "station"}
+)
 
 
 def is_amount(column: str, value: Json) -> bool:

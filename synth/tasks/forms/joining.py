@@ -58,7 +58,7 @@ def joined(first: Instance, second: Instance, *, is_after: bool = True, asked_fi
     other = _moved(second, moved)
     facts = _renumbered(first, second)
     asked = first.asked or (moved_call(second.asked, moved) if second.asked else None)
-    return replace(
+    both = replace(
         first,
         golden=golden,
         results=[],
@@ -82,6 +82,7 @@ def joined(first: Instance, second: Instance, *, is_after: bool = True, asked_fi
         ],
         insists=max(first.insists, second.insists),
     )
+    return _numbered(both)
 
 
 def with_undone(done: Instance, other: Instance) -> Instance:
@@ -157,6 +158,17 @@ def _in_order(first: Instance, second: Instance, facts: Mapping[str, str]) -> li
     true = [value for fact in told for value in [*fact.values, *fact.parts] if value not in believed]
     apart = [fact.model_copy(update={"rivals": [one for one in fact.rivals if one not in true]}) for fact in told]
     return sorted(apart, key=lambda fact: fact.fact in computed)
+
+
+def _numbered(both: Instance) -> Instance:
+    """An instance whose facts to tell are numbered in their order, as the template's questions are."""
+    ids = {fact.fact: f"told_{number}" for number, fact in enumerate(both.communicate, start=1)}
+    return replace(
+        both,
+        communicate=[fact.model_copy(update={"fact": ids[fact.fact]}) for fact in both.communicate],
+        questions=[one.model_copy(update={"fact": ids[one.fact]}) for one in both.questions],
+        beliefs={ids[name]: belief for name, belief in both.beliefs.items()},
+    )
 
 
 def _asked_of(question: Calculation, facts: Mapping[str, str], moved: Moved) -> Calculation:

@@ -46,7 +46,8 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
     }
     subject = listed.mention.entity or subject_entity(setting.world.blueprint, tool)
     entity = subject or setting.world.blueprint.core_entity
-    day = next((name for name in spoken if all(is_moment(row.get(name)) for row in rows)), None)
+    dated = [name for name in spoken if "birth" not in name]
+    day = next((name for name in dated if all(is_moment(row.get(name)) for row in rows)), None)
     wishes: list[RowSet] = [RowSet(entity=entity, size=0)]
     for name in sorted(shared):
         values = dict.fromkeys(
@@ -54,15 +55,15 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
         )
         wishes += [RowSet(entity=entity, columns={name: value}, size=0) for value in values]
     if day:
-        others = [name for name in spoken if name != day and any(is_moment(row.get(name)) for row in rows)]
+        others = [name for name in rows[0] if name != day and _may_be_meant(name, rows)]
         months = sorted({str(row[day])[:7] for row in rows})
-        dated = [
+        by_month = [
             one.model_copy(update={"day_column": day, "other_days": others, "month": m, "since": s})
             for one in wishes
             for m in months
             for s in (False, True)
         ]
-        wishes = [*dated, *wishes]
+        wishes = [*by_month, *wishes]
     random.shuffle(wishes)
     for wish in wishes[:MOST_SETS]:
         if not all(is_clear(row, wish) for row in rows):
@@ -75,6 +76,14 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
             yield MeantRows(wish.model_copy(update={"excepted": [words], "size": len(left)}), left, [index])
         if len(meant) <= most:
             yield MeantRows(wish.model_copy(update={"size": len(meant)}), meant, [])
+
+
+def _may_be_meant(column: str, rows: Rows) -> bool:
+    """Whether somebody who names a month may mean this day of a row: not when its record was made or changed."""
+    return _RECORDED.isdisjoint(column.split("_")) and any(is_moment(row.get(column)) for row in rows)
+
+
+_RECORDED = frozenset({"booked", "cancelled", "paid", "decided", "submitted", "added", "changed", "birth", "joined"})
 
 
 def _exception(
