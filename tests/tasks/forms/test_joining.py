@@ -105,7 +105,7 @@ def test_what_is_declined_is_judged_before_the_wish_in_its_place_and_after_other
 
 
 def test_courses_of_a_part_have_the_calls_of_the_others_around_them() -> None:
-    one = of_parts("ask_fee", "move_best_slot_id", "pay")
+    one = of_parts("pay", "move_best_slot_id")
     (choice, _) = one.forms
     (runner_up,) = choice.wrong
     assert tools(runner_up.calls) == tools(one.golden)
