@@ -163,7 +163,7 @@ def _emptied(line: Downstream, key: str, statement: str) -> bytes:
 def test_rows_taken_from_the_database_leave_no_instances_and_no_edges(line: Downstream) -> None:
     line.edit_file(DATABASE, PHARMACY, _emptied(line, PHARMACY, "UPDATE pickup_window SET status = 'closed'"))
     record = line.run("s15", PHARMACY)
-    assert record.rejected[f"no instance of {PHARMACY}/refill: no lawful call of order_refill"] == 1
+    assert [reason for reason in record.rejected if reason.endswith(": no lawful call of order_refill")]
     assert not [c for c in line.read(COMBINATIONS, PHARMACY) if any(g.tool == "order_refill" for g in c.golden)]
     before = line.read(TOOL_GRAPHS, PHARMACY)
     assert line.changed("s08", PHARMACY) == {f"tool_graphs/{PHARMACY}.json"}
