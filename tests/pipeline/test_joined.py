@@ -37,7 +37,7 @@ def crossings(task: Task) -> list[ProvenLink]:
 
 def test_tasks_of_both_domains_are_made_beside_those_of_each(joined: Path, tasks: list[Task]) -> None:
     assert Dataset(joined).tasks.worlds == [LAB, WORLD, PLAN]
-    assert len(tasks) > 3
+    assert len(tasks) >= 3
     for task in tasks:
         assert (task.domains, task.world, task.difficulty.domains) == ([LAB, PLAN], WORLD, 2)
         assert {name.partition("__")[0] for name in task.task_info.trajectory} == set(task.namespaces.values())
