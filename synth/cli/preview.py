@@ -38,12 +38,15 @@ TASK_STEP = "s17_task_instantiation"
 ONE_DOMAIN = ("task_mode=single", "steps.s01_domain_expansion.target_domains=1")
 HANDFUL = (
     "steps.s15_instance_combos_selection.per_template=1",
+    "steps.s15_instance_combos_selection.per_form=0",
     "steps.s15_instance_combos_selection.per_refusal=1",
     "steps.s15_instance_combos_selection.per_clarification=1",
     "steps.s15_instance_combos_selection.per_unavailable=1",
     "steps.s16_task_filtering.most=6",
+    "steps.s16_task_filtering.share=0.3",
+    "steps.s16_task_filtering.refusals=0.4",
 )
-"""Settings for few task instances. The questions before them are the same as in a whole run."""
+"""Settings for few task instances of each kind. The questions before them are the same as in a whole run."""
 WIDTH = 110
 """Columns of a line."""
 SHOWN_RULES = 2
