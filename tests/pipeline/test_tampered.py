@@ -90,7 +90,7 @@ def wider_fact(line: Line) -> bool:
 
 
 def other_argument(line: Line) -> bool:
-    for call in line["golden"]:
+    for call in line["golden"] if line["noise"] is None else ():
         for name, source in call["grounding"].items():
             if source == "user" and isinstance(call["arguments"][name], str):
                 call["arguments"][name] += "x"
