@@ -13,7 +13,6 @@ from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.record import Json, Row
 from skillweave.schema.task import Login
 from skillweave.schema.template import TaskTemplate
-from skillweave.world.replay import result_reference
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.writes import AccessedColumns, affects, columns_read, columns_written
@@ -23,7 +22,7 @@ from synth.search.values import DATETIME_FORMAT
 from synth.simulation.events import InvariantMonitor, apply_event, rows_for_event
 from synth.tasks.formed import builder_of, end_state, formed_instance, signed_in, with_shift
 from synth.tasks.forms.form import FormSetting
-from synth.tasks.forms.joining import with_final_places
+from synth.tasks.forms.joining import moved_call, with_final_places
 from synth.tasks.kinds import KINDS, InstanceSetting, NoInstance
 
 MOST_STEPS = 12
@@ -294,15 +293,7 @@ def _signing_in(auth: Tool, credentials: dict[str, Json]) -> list[GoldenCall]:
 
 def _shifted(call: GoldenCall, shift: int) -> GoldenCall:
     """The call with its references to earlier calls moved by `shift`."""
-
-    def moved(source: str) -> str:
-        reference = result_reference(source)
-        if reference is None:
-            return source
-        place = f"call {reference.call + shift} {reference.path}"
-        return f"computed date({place})" if reference.as_date else place
-
-    return call.model_copy(update={"grounding": {name: moved(source) for name, source in call.grounding.items()}})
+    return moved_call(call, lambda place: place + shift)
 
 
 def _unique_rows(rows: Sequence[MentionedRow], shift: int) -> list[MentionedRow]:
