@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from evaluator.text.facts import tells_fact
+from skillweave.schema.entity import AttributeType
 from skillweave.schema.task import Fact
 from synth.contracts.wording import month_in_words, relative_day_in_words, value_in_words
 
@@ -48,7 +49,7 @@ def test_what_is_said_of_a_near_day_tells_it(today: date) -> None:
     now = f"{today} 09:00:00"
     for days in range(-20, 20):
         for value in (f"{today + timedelta(days)}", f"{today + timedelta(days)} 10:30:00"):
-            kind = "date" if len(value) == 10 else "datetime"
+            kind: AttributeType = "date" if len(value) == 10 else "datetime"
             for number in range(12):
                 words = value_in_words(value, kind, None, now, Random(number))
                 fact = Fact(id="slot.starts_at", text="It is the slot.", value=value, tell="asked")

@@ -8,9 +8,9 @@ from skillweave.schema.task import Persona
 from skillweave.user_prompt import STYLES
 from synth.contracts.visibility import column_origins
 from synth.fusion.blueprint import fuse
+from synth.offline.phrasing import joined
 from synth.offline.services import OfflineQuestion, variant
 from synth.offline.task_answers import references, tell
-from synth.offline.teller import joined
 from synth.offline.wording import talk_of_all
 from synth.tasks.tellings import untold_task
 from tests.gates.clinic_tasks import a_combination

@@ -34,8 +34,11 @@ def test_no_rule_speaks_of_a_module_that_a_company_does_without(name: str) -> No
         for switches in product([True, False], repeat=len(setting.modules)):
             knobs = {**service.choices(setting)[0], **dict(zip(setting.modules, switches, strict=True))}
             tools = service.render(setting, knobs).tools
-            texts = [part.says for tool in tools for part in (*tool.guards, *tool.effects)]
-            texts += [part.description for tool in tools for part in (tool, *tool.parameters)]
+            texts = [
+                text for tool in tools for text in (tool.description, *(each.description for each in tool.parameters))
+            ]
+            texts += [guard.says for tool in tools for guard in tool.guards]
+            texts += [effect.says for tool in tools for effect in tool.effects]
             texts.append(environment().from_string(setting.about).render(**knobs, town="Lindon"))
             for module, words in WORDS.items():
                 if knobs.get(module) is False:
