@@ -28,6 +28,7 @@ from synth.gates.interlock import refusable_bridge_rules
 from synth.questions.types import ask_partial
 from synth.search.row_words import REFERENCES, ask_row_words
 from synth.stories.proof import NoTemplateError, template_of
+from synth.tasks.able_persons import templates_on_data
 from synth.tasks.forms import FORMS, templates_from
 from synth.tasks.goals import GoalTrials, persons_able, unwanted_writes
 from synth.tasks.kinds import KINDS, TemplateSource
@@ -67,7 +68,8 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
         except AuthorError as error:
             ctx.log(f"no goals for {', '.join(tool.name for tool in unwanted_writes(goals, blueprint))}: {error}")
     source = TemplateSource(blueprint, graph, trials.referred_by)
-    return templates_from([trials.template(goal) for goal in goals], source)
+    made, seed = [trials.template(goal) for goal in goals], f"{ctx.seed}/combinations"
+    return await ctx.offload(templates_on_data, made, source, ctx.path(DATABASE), ctx.now, seed)
 
 
 async def _ask_goals(ctx: Context[TemplateParams], trials: GoalTrials[TemplateParams], known: list[Goal]) -> list[Goal]:

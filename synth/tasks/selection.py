@@ -74,14 +74,18 @@ class Selection(NamedTuple):
 
 
 def fewer_one_way(most: Mapping[str, int], templates: Sequence[TaskTemplate], fusion: Fusion) -> dict[str, int]:
-    """Of a story in which some domain is needed by no other, a quarter of the instances, and none in a form."""
+    """Of a story in which some domain is needed by no other, a quarter of the instances, and none in a form.
+
+    Where the world has other stories, half of that.
+    """
     both_ways = {
         f"{fusion.name}/{story}"
         for story, links in fusion.proofs.items()
         if {link.source for link in links} == {*fusion.domains}
     }
     one_way = [one for one in templates if is_goal(one) and not both_ways & {one.id, *relatives_of(one)}]
-    fewer = {one.id: 0 if one.forms else ceil(most[one.id] / 4) for one in one_way}
+    part = 8 if both_ways else 4
+    fewer = {one.id: 0 if one.forms else ceil(most[one.id] / part) for one in one_way}
     return {**most, **fewer}
 
 

@@ -14,13 +14,13 @@ from skillweave.schema.template import TaskTemplate
 
 PLAIN = "plain"
 """The lane of goals in no form."""
-GOALS = 0.64
+GOALS = 0.76
 """Share of goals in all lanes, where there are others."""
-REFUSALS = 0.2
+REFUSALS = 0.14
 """Share of requests that are declined."""
 HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
-SCARCE = {"batch": 2.6, "change_of_mind": 1.5, "fallback": 1.3, "errands": 2.6}
+SCARCE = {"aggregate": 1.5, "batch": 2.8, "change_of_mind": 1.6, "fallback": 1.6, "errands": 5.5}
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
 MOST_VAIN = 60
 """A lane is given up once so many more of its templates were tried in vain than not."""

@@ -3,10 +3,12 @@
 The last one may come later, once the others are done. Each is made in the state that those before it have left.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from random import Random
 
 from skillweave.schema.combination import Combination
+from skillweave.schema.contract import CallResult
 from skillweave.schema.criteria import RequestForm
 from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.world import World
@@ -16,20 +18,32 @@ from synth.tasks.forms.form import (
     FormSetting,
     add_form,
     change_terms,
+    fits,
 )
 from synth.tasks.forms.joining import joined
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.replay import rows_of
 
 LATER_SHARE = 0.35
 """How often the last errand comes out later."""
-TOGETHER = 4
-"""Families of templates whose requests are put together; they share a split."""
-MOST_DEEDS = 2
+TOGETHER = 5
+"""Families of templates whose requests are put together, on average; they share a split."""
+MOST_DEEDS = 3
 """Parts of a compound that want something done, at most; one of them may be a batch."""
-COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure"})
+COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure", "batch"})
 """Forms of which many people can have a request."""
-COMPOUNDS = 14
-"""Compounds of such families."""
+COMPOUNDS = 60
+"""Compounds that are sought of such families."""
+FORMED_SHARE = 0.6
+"""How often a part of a compound is in a form of its own, where there are any."""
+MOST_DRAWN = 4
+"""Templates of a family that are tried as a part."""
+LEAST_PERSONS = 5
+"""Persons who have each part of a compound; what one of them has for one part may stand in another's way."""
+LEAST_CALLS = 4
+"""Golden calls of several requests, without signing in."""
+
+Able = Callable[[TaskTemplate], frozenset[str]] | None
 
 
 class ErrandsForm(FormRecipe):
@@ -40,19 +54,19 @@ class ErrandsForm(FormRecipe):
         # Of the stories of a fused world, which are long by themselves, hardly anybody has two.
         if source.bridge_rules is not None:
             return
-        fitting = [goal for goal in goals if goal.kind in ("do", "inform", "refuse") and "errands" not in goal.forms]
         families: dict[str, list[TaskTemplate]] = {}
-        for template in fitting:
-            families.setdefault(template.base or template.id, []).append(template)
+        for goal in goals:
+            if goal.kind in ("do", "inform", "refuse") and {*goal.forms} <= COMMON:
+                families.setdefault(goal.base or goal.id, []).append(goal)
         random = Random(f"{source.blueprint.server}/errands")
-        names = random.sample(sorted(families), len(families))
-        for start in range(0, len(names), TOGETHER):
-            group = [families[name] for name in names[start : start + TOGETHER]]
+        known: set[str] = set()
+        for group in _groups(families, random):
             for number in range(COMPOUNDS):
-                chosen = random.sample(group, min(2 + number % 3, len(group)))
-                parts = _fewer_deeds([_drawn(family, number, random) for family in chosen])
-                if _go_together(parts):
-                    yield compound(parts)
+                parts = _parts(group, number, random, source.able)
+                template = compound(parts) if _go_together(parts) else None
+                if template is not None and template.id not in known:
+                    known.add(template.id)
+                    yield template
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance of each part, each made after the golden calls of those before it.
@@ -61,14 +75,16 @@ class ErrandsForm(FormRecipe):
             NoInstance: A part speaks of what another one makes, or an answer depends on which comes first.
         """
         instance = Instance()
-        answers: list[Instance] = []
+        answers: list[tuple[TaskTemplate, Instance]] = []
         for part in parts_of(setting.template):
             made = setting.after(instance.golden).plain(part)
             _check_known(setting, instance, made)
-            answers += [made] if part.kind == "inform" else []
+            answers += [(part, made)] if part.kind == "inform" else []
             instance = joined(instance, made)
-        for made in answers:
-            _check_lasting(setting, instance, made)
+        if len(instance.golden) < LEAST_CALLS:
+            raise NoInstance("so little is done at once")
+        for part, made in answers:
+            _check_lasting(setting, instance, part, made)
         _put_off(setting, instance)
         instance.results = setting.run(instance.golden)
         add_form(instance, "errands")
@@ -79,18 +95,50 @@ class ErrandsForm(FormRecipe):
         return {"calls": len(combination.steps)}
 
 
-def _drawn(family: Sequence[TaskTemplate], number: int, random: Random) -> TaskTemplate:
-    """A template of a family: two times of three one in a form that many can have, if there are any."""
-    fitting = [template for template in family if {*template.forms} <= COMMON] or [*family]
-    formed_ones = [template for template in fitting if template.forms]
-    return random.choice(formed_ones if formed_ones and number % 3 else fitting)
+def _groups(families: Mapping[str, list[TaskTemplate]], random: Random) -> list[list[list[TaskTemplate]]]:
+    """Families dealt out so that each group has its share of those in which something is done."""
+    deeds = [name for name, family in families.items() if any(one.kind == "do" for one in family)]
+    questions = [name for name in families if name not in deeds]
+    names = [*random.sample(deeds, len(deeds)), *random.sample(questions, len(questions))]
+    groups = max(1, round(len(names) / TOGETHER))
+    return [[families[name] for name in names[start::groups]] for start in range(groups)]
 
 
-def _fewer_deeds(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
-    """Parts of which two at most are deeds: few people have more in hand. What is to be declined comes last."""
-    deeds = [part for part in parts if part.kind != "inform"]
-    kept = [part for part in parts if part.kind == "inform" or part in deeds[:MOST_DEEDS]]
-    return sorted(kept, key=lambda part: bool(part.forbidden))
+def _parts(group: Sequence[list[TaskTemplate]], number: int, random: Random, able: Able) -> list[TaskTemplate]:
+    """Parts of a compound that somebody has all: deeds, then questions, and in some what is declined comes last."""
+    wanted = ["do"] * (1 + number % MOST_DEEDS) + ["refuse" if number % 5 == 0 else "inform"] + ["inform"] * 2
+    parts: list[TaskTemplate] = []
+    persons: frozenset[str] | None = None
+    for family in random.sample(group, len(group)):
+        kind = next((kind for kind in wanted if any(one.kind == kind for one in family)), None)
+        if kind is None or len(parts) == 3 + number % 3:
+            continue
+        taken = {form for part in parts for form in part.forms}
+        for part in _drawn([one for one in family if one.kind == kind], taken, random):
+            both = able(part) & (persons or able(part)) if able else None
+            if both is None or len(both) >= LEAST_PERSONS:
+                persons = both
+                parts.append(part)
+                wanted.remove(kind)
+                break
+    return sorted(_clear(parts), key=lambda part: bool(part.forbidden))
+
+
+def _drawn(family: Sequence[TaskTemplate], taken: Collection[str], random: Random) -> list[TaskTemplate]:
+    """Some templates of a family, to be tried in turn: half of the time forms that no other part is in come first."""
+    plain_ones = [template for template in family if not template.forms]
+    formed_ones = [template for template in family if template.forms and not {*template.forms} & {*taken}]
+    orders = [random.sample(ones, len(ones)) for ones in (formed_ones, plain_ones)]
+    return [*chain(*(orders if random.random() < FORMED_SHARE else reversed(orders)))][:MOST_DRAWN]
+
+
+def _clear(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
+    """Parts of which at most one deed asks for a result: of several it would not be clear of which."""
+    deeds = [part for part in parts if part.kind == "do"]
+    if len(deeds) < 2:
+        return [*parts]
+    silent = {part.id for part in deeds if "false_premise" not in part.forms}
+    return [part.model_copy(update={"tell": []}) if part.id in silent else part for part in parts]
 
 
 def _go_together(parts: Sequence[TaskTemplate]) -> bool:
@@ -101,7 +149,7 @@ def _go_together(parts: Sequence[TaskTemplate]) -> bool:
     deeds = [part for part in parts if part.kind == "do" and not part.forbidden]
     declined = sum(bool(part.forbidden) for part in parts)
     is_clear = len(deeds) < 2 or not any(part.tell for part in deeds)
-    return len(parts) > 1 and is_clear and declined < 2 and (bool(deeds) or not declined)
+    return len(parts) > 2 and is_clear and declined < 2 and (bool(deeds) or not declined)
 
 
 def _check_known(setting: FormSetting, before: Instance, made: Instance) -> None:
@@ -111,11 +159,28 @@ def _check_known(setting: FormSetting, before: Instance, made: Instance) -> None
         raise NoInstance("a request names what another one makes")
 
 
-def _check_lasting(setting: FormSetting, whole: Instance, made: Instance) -> None:
+def _check_lasting(setting: FormSetting, whole: Instance, part: TaskTemplate, made: Instance) -> None:
     """Check that a question has the same answer before all deeds and after them."""
     first, last = setting.run(made.golden), setting.after(whole.golden).run(made.golden)
-    if [result.value for result in first] != [result.value for result in last]:
-        raise NoInstance("an answer depends on what is done first")
+    for place, (before, after) in enumerate(zip(first, last, strict=True)):
+        if before.value != after.value and not _is_answer_kept(place, (before, after), part, made):
+            raise NoInstance("an answer depends on what is done first")
+
+
+def _is_answer_kept(place: int, results: tuple[CallResult, CallResult], part: TaskTemplate, made: Instance) -> bool:
+    """Whether all rows that a question speaks of are the same in two results of a look-up that differ elsewhere.
+
+    Of what is added up or decides, everything could matter.
+    """
+    if made.terms or any(question.of for question in made.questions):
+        return False
+    if all(isinstance(result.value, dict) for result in results):
+        told = {wanted.column for wanted in part.tell if made.steps[wanted.call - 1] == place}
+        values = [[row.get(name) for name in sorted(told)] for result in results for row in rows_of(result)]
+        return bool(told) and values[0] == values[1]
+    subjects = [row.columns for row in made.rows if row.read == made.golden[place].tool]
+    found = [[[row for row in rows_of(result) if fits(row, one)] for one in subjects] for result in results]
+    return bool(subjects) and found[0] == found[1] and all(len(rows) == 1 for rows in found[0])
 
 
 def compound(parts: Sequence[TaskTemplate]) -> TaskTemplate:

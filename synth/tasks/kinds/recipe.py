@@ -14,7 +14,7 @@ A kind of one's own is a subclass. Its module registers an instance, beside the 
 Whatever it does not override holds as for `inform`: reads and writes whose results are told.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import ClassVar, NamedTuple
@@ -41,6 +41,8 @@ class TemplateSource(NamedTuple):
     """Read -> columns of its result by which people refer to its rows, best first."""
     bridge_rules: Collection[str] | None = None
     """Of a fused world: the bridge rules by which a request may be declined. None: a world of one domain."""
+    able: Callable[[TaskTemplate], frozenset[str]] | None = None
+    """Says which persons have an instance of a template; None where that is not known."""
 
 
 @dataclass

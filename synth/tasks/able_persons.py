@@ -1,0 +1,53 @@
+"""Who has an instance of a template on the data as they are, so that compounds are made of what somebody has."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from skillweave.schema.template import TaskTemplate
+from skillweave.world.world import World
+from synth.tasks.combinations import combination_for
+from synth.tasks.forms import templates_from
+from synth.tasks.kinds import NoInstance, TemplateSource
+
+
+def templates_on_data(
+    goals: Sequence[TaskTemplate], source: TemplateSource, database: Path, now: str, seed: str
+) -> list[TaskTemplate]:
+    """The goals of a world of one domain with the templates that follow from them; see `templates_from`.
+
+    Args:
+        seed: The seed with which instances are chosen later.
+    """
+    world = World(source.blueprint, database, now=now)
+    with world.sharing():
+        templates = templates_from(goals, source._replace(able=AblePersons(world, seed)))
+    world.close()
+    return templates
+
+
+MOST_PERSONS = 40
+"""Persons who are asked about."""
+
+
+class AblePersons:
+    """Says which persons have an instance of a template, each template sought once."""
+
+    def __init__(self, world: World, seed: str) -> None:
+        self._world = world
+        self._seed = seed
+        self._persons: dict[str, frozenset[str]] = {}
+
+    def __call__(self, template: TaskTemplate) -> frozenset[str]:
+        """The keys of the persons."""
+        if template.id not in self._persons:
+            self._persons[template.id] = frozenset(
+                one for one in self._world.callers[:MOST_PERSONS] if self._is_able(template, one)
+            )
+        return self._persons[template.id]
+
+    def _is_able(self, template: TaskTemplate, caller: str) -> bool:
+        try:
+            combination_for(self._world, template, caller, "session", self._seed, number=0)
+        except NoInstance:
+            return False
+        return True
