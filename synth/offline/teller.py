@@ -86,10 +86,10 @@ class Teller:
             request = requests[place]
             if intent.kind == "hear":
                 yield f"You want to know {_to_you(request)}."
-                yield from (_to_you(text) for text in self._beliefs(intent, "belief_goals"))
+                yield from self._beliefs(intent, "belief_goals")
             elif intent.condition or intent.instead_of is not None:
-                yield _to_you(self._on_terms(intent, request, "condition_goals", "fallback_goals"))
-                yield from (_to_you(text) for text in self._beliefs_in_condition(intent, "belief_goals"))
+                yield self._on_terms(intent, _to_you(request), "condition_goals", "fallback_goals")
+                yield from self._beliefs_in_condition(intent, "belief_goals")
             else:
                 yield f"{'After that you' if is_later else 'You'} want to {_to_you(request)}."
             is_later = is_later or intent.kind == "do"
@@ -265,6 +265,10 @@ class Teller:
         return PLACE.sub(lambda slot: joined(slot["before"] or "", words), way)
 
 
+_OF_THEM = re.compile(r"\b(with|from|to|for|of|at|by|owe|paid|pay|tell) you\b", re.IGNORECASE)
+"""Where `you` is no subject."""
+
+
 def _to_you(phrase: str) -> str:
     """The phrase in the second person instead of the first."""
     changes = {
@@ -277,7 +281,8 @@ def _to_you(phrase: str) -> str:
         "am": "are",
     }
     # Who is spoken to in the first person's words is the company.
-    changes |= {"you": "them", "your": "their", "yours": "theirs"}
+    changes |= {"you": "they", "your": "their", "yours": "theirs"}
     changes |= {"i've": "you've", "i'd": "you'd", "i'll": "you'll", "we": "you", "us": "you", "our": "your"}
+    phrase = _OF_THEM.sub(r"\1 them", phrase)
     pattern = re.compile(r"\b(i'm|i've|i'd|i'll|myself|mine|my|me|we|us|our|i|am|yours|your|you)\b", re.IGNORECASE)
     return pattern.sub(lambda match: changes[match.group(1).lower()], phrase)

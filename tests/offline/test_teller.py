@@ -241,3 +241,25 @@ def test_nothing_is_told_of_what_identifies_the_person() -> None:
     telling = Teller(request.model_copy(update={"known": known}), TALK, Random(1)).tell()
     assert "me.email" not in {fact.id for fact in telling.facts}
     assert telling.reason == request.reason
+
+
+@pytest.mark.parametrize(
+    ("said", "goal"),
+    [
+        ("how much you charge for a scan", "how much they charge for a scan"),
+        ("when I am due with you next", "when you are due with them next"),
+        ("what I owe you on my invoice", "what you owe them on your invoice"),
+    ],
+)
+def test_a_goal_speaks_to_the_user_and_of_the_company(said: str, goal: str) -> None:
+    request = a_request("precise")
+    hear = request.wishes[-1].model_copy(update={"ask": said})
+    changed = request.model_copy(update={"wishes": [*request.wishes[:-1], hear]})
+    assert f"You want to know {goal}." in Teller(changed, TALK, Random(0)).tell().goal
+
+
+def test_a_belief_in_a_goal_is_the_user_s() -> None:
+    request = a_request("precise")
+    hear = request.wishes[-1].model_copy(update={"believed": "appointment.starts_at"})
+    changed = request.model_copy(update={"wishes": [*request.wishes[:-1], hear]})
+    assert "You believe that it is Friday 24 January at 09:30." in Teller(changed, TALK, Random(0)).tell().goal

@@ -45,11 +45,11 @@ def sorts(names: Sequence[str]) -> dict[str, int]:
 def test_all_lanes_of_goals_have_the_same_and_refusals_their_share() -> None:
     templates = [*goals(30), *goals(60, "choice"), *goals(20, "condition"), *refusals(40), *refusals(40, "pressure")]
     assert sorts(tried(templates, 84)) == {
-        "goal": 22,
-        "goal_choice": 22,
+        "goal": 24,
+        "goal_choice": 24,
         "goal_condition": 20,
-        "refuse": 10,
-        "refuse_pressure": 10,
+        "refuse": 7,
+        "refuse_pressure": 7,
     }
 
 

@@ -153,7 +153,7 @@ class FalsePremiseForm(FormRecipe):
         """An instance with a wrong belief about the first value that people can be mistaken about."""
         instance = super().instance(setting)
         for number, fact in enumerate(instance.communicate):
-            believed = _believed(fact, setting.random)
+            believed = _believed(fact, setting.world.now, setting.random)
             if believed is not None:
                 rivals = list(dict.fromkeys([*fact.rivals, believed]))
                 instance.communicate[number] = fact.model_copy(update={"rivals": rivals})
@@ -177,10 +177,10 @@ def _can_be_mistaken(wanted: RequestedValue) -> bool:
     return wanted.column.endswith(("_cents", "_on", "_at", "_until", "_from"))
 
 
-def _believed(fact: FactToTell, random: Random) -> Json:
+def _believed(fact: FactToTell, now: str, random: Random) -> Json:
     """A wrong value that somebody could take for the right one; None if there is none.
 
-    Half of the time it is another row's.
+    Half of the time it is another row's. What lies ahead is believed to lie ahead, what is past to be past.
     """
     value = fact.values[0]
     rivals = [rival for rival in fact.rivals if type(rival) is type(value) and rival not in fact.values]
@@ -190,7 +190,8 @@ def _believed(fact: FactToTell, random: Random) -> Json:
         made = [round(value * factor / 100) * 100 for factor in FACTORS]
         choices: list[Json] = [one for one in made if one >= LEAST_CENTS and one != value]
     elif is_moment(value):
-        choices = [_moved(str(value), days) for days in DAYS]
+        moved = [_moved(str(value), days) for days in DAYS]
+        choices = [one for one in moved if (one > now[: len(one)]) == (str(value) > now[: len(one)])]
     else:
         return None
     pool = near if near and random.random() < 0.5 else choices

@@ -15,7 +15,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World
-from synth.contracts.visibility import column_origins
+from synth.contracts.visibility import column_origins, is_owned_by_person, subject_entity
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -180,11 +180,14 @@ def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) 
     values = {name: dict.fromkeys(value for row in rows if isinstance(value := row.get(name), str)) for name in plain}
     filters += [{**given, name: value} for name in plain for value in values[name]]
     is_ahead = any(name.startswith(AHEAD) for name in asked)
+    blueprint = setting.world.blueprint
+    subject = subject_entity(blueprint, setting.tool(read))
+    is_offer = subject is None or not is_owned_by_person(blueprint, blueprint.entity(subject))
     choices = [(column, said) for column in [*amounts, *days] for said in filters]
     random.shuffle(choices)
     for column, said in choices:
-        # A list from some day on ends somewhere: nobody sees the last row.
-        order = "least" if column in days and is_ahead else random.choice(_ORDERS)
+        # A list from some day on ends somewhere: nobody sees the last row. And nobody wants the dearest offer.
+        order = "least" if (is_ahead if column in days else is_offer) else random.choice(_ORDERS)
         fitting = [index for index, row in enumerate(rows) if fits(row, said)]
         ranked = sorted(fitting, key=lambda index: (str(type(rows[index][column])), rows[index][column]))
         if order == "most":

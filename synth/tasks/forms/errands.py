@@ -12,6 +12,7 @@ from skillweave.schema.contract import CallResult
 from skillweave.schema.criteria import RequestForm
 from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.world import World
+from synth.contracts.visibility import is_owned_by_person
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -40,14 +41,12 @@ MOST_DRAWN = 4
 """Templates of a family that are tried as a part."""
 LEAST_PERSONS = 5
 """Persons who have each part of a compound; what one of them has for one part may stand in another's way."""
-LEAST_CALLS = 4
-"""Golden calls of several requests, without signing in."""
 
 Able = Callable[[TaskTemplate], frozenset[str]] | None
 
 
 class ErrandsForm(FormRecipe):
-    """Two to four requests at once."""
+    """Three to five requests at once."""
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
         """Compounds of templates of a few families that stand together, so that they can share a split."""
@@ -76,13 +75,17 @@ class ErrandsForm(FormRecipe):
         """
         instance = Instance()
         answers: list[tuple[TaskTemplate, Instance]] = []
+        touched: set[str] = set()
+        asked: set[str] = set()
         for part in parts_of(setting.template):
             made = setting.after(instance.golden).plain(part)
             _check_known(setting, instance, made)
+            own = _own_rows(setting, made)
+            if own & (touched if part.kind == "inform" else touched | asked):
+                raise NoInstance("two requests are about the same thing")
+            (asked if part.kind == "inform" else touched).update(own)
             answers += [(part, made)] if part.kind == "inform" else []
             instance = joined(instance, made)
-        if len(instance.golden) < LEAST_CALLS:
-            raise NoInstance("so little is done at once")
         for part, made in answers:
             _check_lasting(setting, instance, part, made)
         _put_off(setting, instance)
@@ -133,8 +136,8 @@ def _drawn(family: Sequence[TaskTemplate], taken: Collection[str], random: Rando
 
 
 def _clear(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
-    """Parts of which at most one deed asks for a result: of several it would not be clear of which."""
-    deeds = [part for part in parts if part.kind == "do"]
+    """Parts of which no deed asks for a result beside another one: it would not be clear of which."""
+    deeds = [part for part in parts if part.kind != "inform"]
     if len(deeds) < 2:
         return [*parts]
     silent = {part.id for part in deeds if "false_premise" not in part.forms}
@@ -146,10 +149,10 @@ def _go_together(parts: Sequence[TaskTemplate]) -> bool:
 
     Of two deeds nobody asks for a result: it would not be clear of which.
     """
-    deeds = [part for part in parts if part.kind == "do" and not part.forbidden]
+    deeds = [part for part in parts if part.kind != "inform"]
     declined = sum(bool(part.forbidden) for part in parts)
     is_clear = len(deeds) < 2 or not any(part.tell for part in deeds)
-    return len(parts) > 2 and is_clear and declined < 2 and (bool(deeds) or not declined)
+    return len(parts) > 2 and is_clear and declined < 2 and (len(deeds) > declined or not declined)
 
 
 def _check_known(setting: FormSetting, before: Instance, made: Instance) -> None:
@@ -157,6 +160,16 @@ def _check_known(setting: FormSetting, before: Instance, made: Instance) -> None
     new = {key for result in setting.run(before.golden) for key in result.minted}
     if any(row.key in new for row in made.rows):
         raise NoInstance("a request names what another one makes")
+
+
+def _own_rows(setting: FormSetting, made: Instance) -> set[str]:
+    """The rows of the person that a part speaks of.
+
+    Nobody adds a bag to a booking and has it cancelled, or asks when the order comes that they want for another day.
+    """
+    blueprint = setting.world.blueprint
+    named = [(row.entity, row.key) for row in made.rows if row.entity and row.key]
+    return {key for entity, key in named if is_owned_by_person(blueprint, blueprint.entity(entity))}
 
 
 def _check_lasting(setting: FormSetting, whole: Instance, part: TaskTemplate, made: Instance) -> None:
