@@ -13,7 +13,7 @@ from synth.contracts.wording import VALUE_PLACEHOLDER
 from synth.offline.forms import arguments_of, forms, limits_of, one_of_them, rows_together, thing_of
 from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined
 from synth.offline.services import Talk
-from synth.offline.wording import CompanyWords, phrases, sentence, talk_of, tidy
+from synth.offline.wording import CompanyWords, action, phrases, sentence, talk_of, tidy
 from synth.tasks.requests import later_facts
 
 _COMPANY = re.compile(r" (?:for )?\{company\}")
@@ -235,7 +235,18 @@ class Teller:
             if table_of(entity) == re.sub(r"_\d+$", "", owner) and column in own.qualifiers:
                 row = KnownRow(entity=entity, columns={column: fact.id})
                 return tidy(sentence(self.talk, row, fact, words, self.random))
-        return tidy(self._stated(fact, words))
+        text = tidy(self._stated(fact, words))
+        if self.companies.titles or not self._has_namesake(fact):
+            return text
+        start = text if text.startswith("I ") else text[0].lower() + text[1:]
+        return f"To {action(fact.about.partition(': ')[0])}: {start}"
+
+    def _has_namesake(self, fact: KnownFact) -> bool:
+        """Whether another request takes a value of the same name: two reasons, two dates."""
+        owner, _, name = fact.id.partition(".")
+        plain = re.sub(r"_\d+$", "", name)
+        others = (one.id.partition(".") for one in self.request.known)
+        return any(other != owner and re.sub(r"_\d+$", "", theirs) == plain for other, _, theirs in others)
 
     def _of_set(self, rows: KnownRows, fact: KnownFact) -> str | None:
         """A sentence for a fact that says which rows are meant together; None if it does not."""

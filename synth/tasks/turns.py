@@ -14,13 +14,13 @@ from skillweave.schema.template import TaskTemplate
 
 PLAIN = "plain"
 """The lane of goals in no form."""
-GOALS = 0.76
+GOALS = 0.78
 """Share of goals in all lanes, where there are others."""
-REFUSALS = 0.14
+REFUSALS = 0.12
 """Share of requests that are declined."""
 HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
-SCARCE = {"aggregate": 1.8, "batch": 2.8, "change_of_mind": 1.6, "fallback": 1.6, "errands": 5.5}
+SCARCE = {"aggregate": 1.4, "batch": 3, "change_of_mind": 1.7, "fallback": 1.7, "errands": 7}
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
 MOST_VAIN = 60
 """A lane is given up once so many more of its templates were tried in vain than not."""

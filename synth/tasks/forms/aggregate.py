@@ -13,7 +13,7 @@ from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCal
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins, is_owned_by_person, subject_entity
-from synth.contracts.wording import has_ended, name_in_words
+from synth.contracts.wording import name_in_words
 from synth.tasks.facts import LEAST_CENTS
 from synth.tasks.forms.form import (
     Figures,
@@ -21,6 +21,7 @@ from synth.tasks.forms.form import (
     FormSetting,
     ListedRow,
     add_form,
+    came_to_nothing,
     formed,
     is_amount,
     key_columns,
@@ -137,7 +138,6 @@ def _amount_columns(tool: Tool) -> list[str]:
     return [column for column in columns if column.endswith("_cents") and _UNADDED.isdisjoint(column.split("_"))]
 
 
-_LAPSED = frozenset({"lapsed", "expired", "missed", "withdrawn", "declined", "no_show", "draft", "rejected"})
 _REASONS = [
     "I am putting my papers in order.",
     "I want to know where my money goes.",
@@ -166,7 +166,7 @@ def _of_rows(setting: FormSetting, rows: Rows, one: MeantRows) -> Instance | Non
     amounts = [part for part in parts if isinstance(part, int) and is_amount(column, part)]
     total = sum(amounts)
     # What came to nothing is neither paid nor owed; whoever means it says so.
-    if any(has_ended(rows[index]) or rows[index].get("status") in _LAPSED for index in one.meant):
+    if any(came_to_nothing(rows[index]) for index in one.meant):
         return None
     is_simple = len(amounts) < LEAST_SUMMANDS or total < LEAST_CENTS or total in _amounts([*rows, *summed], column)
     if is_simple or len(amounts) != len(parts):

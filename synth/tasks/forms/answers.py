@@ -1,6 +1,6 @@
 """Forms of questions: `comparison` and `false_premise`.
 
-`comparison`: which of two rows has less, and by how much; no result shows the difference. `false_premise`: the user
+`comparison`: by how much two rows differ; no result shows the difference. `false_premise`: the user
 takes a value to be another one. They are told the truth; the value that they believed is a rival of it.
 """
 
@@ -20,6 +20,7 @@ from synth.tasks.forms.form import (
     FormRecipe,
     FormSetting,
     add_form,
+    came_to_nothing,
     fits,
     formed,
     is_amount,
@@ -67,7 +68,9 @@ class ComparisonForm(FormRecipe):
         own = next((at for at, row in enumerate(rows) if about and fits(row, about.columns)), None)
         if about is None or own is None:
             raise NoInstance("nothing to compare")
-        others = [at for at in range(len(rows)) if at != own]
+        if came_to_nothing(rows[own]):
+            raise NoInstance("nothing to compare")
+        others = [at for at in range(len(rows)) if at != own and not came_to_nothing(rows[at])]
         for other in setting.random.sample(others, min(len(others), MOST_PAIRS)):
             words = words_for(template, about.read, rows, other, setting.random, column)
             pair = [rows[own].get(column), rows[other].get(column)]

@@ -183,7 +183,8 @@ def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) 
     blueprint = setting.world.blueprint
     subject = subject_entity(blueprint, setting.tool(read))
     is_offer = subject is None or not is_owned_by_person(blueprint, blueprint.entity(subject))
-    choices = [(column, said) for column in [*amounts, *days] for said in filters]
+    # Of a list from some day on nobody knows how it goes on: later there may be something cheaper.
+    choices = [(column, said) for column in [*([] if is_ahead else amounts), *days] for said in filters]
     random.shuffle(choices)
     for column, said in choices:
         # A list from some day on ends somewhere: nobody sees the last row. And nobody wants the dearest offer.

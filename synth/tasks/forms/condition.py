@@ -29,6 +29,7 @@ from synth.tasks.forms.form import (
     formed,
     is_amount,
     is_moment,
+    is_settled,
     listed_row,
     literal,
     noun_of,
@@ -49,6 +50,14 @@ NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance",
 """Words of amounts on which people make something depend."""
 
 
+_REASONS = [
+    "It depends on something that I do not have before me.",
+    "I am not sure yet whether it is worth it to me.",
+    "I do not want to do it at any price.",
+    "I have to see how it fits in with the rest of my plans.",
+    "I would rather not decide that without a look at your records.",
+]
+"""Why people make something depend on a look at the records."""
 _ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
 """First words of tools by which something is given up."""
 
@@ -71,10 +80,11 @@ class ConditionForm(FormRecipe):
                         noun, ask = nouns.get((read, column), (noun_of(column), []))
                         tell = RequestedValue(call=2, column=column, noun=noun, ask=ask or [f"the {noun} of {{row}}"])
                         focus = OmittedSlot(call=1, parameter=parameter)
-                        yield formed(goal, "condition", f"if_{column}", focus=focus, form_detail=column)
+                        shared = {"focus": focus, "form_detail": column, "reasons": _REASONS}
+                        yield formed(goal, "condition", f"if_{column}", **shared)
                         calls = [*goal.calls, TemplateCall(tool=read)]
-                        update = {"kind": "inform", "calls": calls, "tell": [tell], "form_detail": column}
-                        yield formed(goal, "condition", f"unless_{column}", focus=focus, **update)
+                        told = {"kind": "inform", "calls": calls, "tell": [tell]}
+                        yield formed(goal, "condition", f"unless_{column}", **shared, **told)
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance whose condition is met, or one whose condition is not."""
@@ -87,6 +97,8 @@ class ConditionForm(FormRecipe):
             raise NoInstance("the value that decides is not looked up")
         if not _is_one_value(instance, listed, column):
             raise NoInstance("the value that decides could be another one")
+        if "due" in column.split("_") and is_settled(listed.row):
+            raise NoInstance("nothing is due")
         condition = _condition(listed, column, setting, is_met=is_met)
         add_form(instance, "condition", wrong=[] if is_met else [_leave(setting, instance, listed)])
         change_terms(instance, 0, condition=condition)

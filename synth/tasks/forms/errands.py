@@ -42,6 +42,18 @@ MOST_DRAWN = 4
 LEAST_PERSONS = 5
 """Persons who have each part of a compound; what one of them has for one part may stand in another's way."""
 
+_REASONS = [
+    "I have made a list of what I want to settle with you.",
+    "There are a few things that I have been putting off.",
+    "I would like to get several things out of the way at once.",
+    "I am putting my affairs in order.",
+    "Several things have come together.",
+    "I only get round to this sort of thing once in a while.",
+    "I am clearing my desk today.",
+    "I do not want to call you three times.",
+]
+"""Why people come with several requests."""
+
 Able = Callable[[TaskTemplate], frozenset[str]] | None
 
 
@@ -136,22 +148,19 @@ def _drawn(family: Sequence[TaskTemplate], taken: Collection[str], random: Rando
 
 
 def _clear(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
-    """Parts of which no deed asks for a result beside another one: it would not be clear of which."""
-    deeds = [part for part in parts if part.kind != "inform"]
-    if len(deeds) < 2:
-        return [*parts]
-    silent = {part.id for part in deeds if "false_premise" not in part.forms}
+    """Parts of which no deed asks for a result: beside other requests it would not be clear of which."""
+    silent = {part.id for part in parts if part.kind != "inform" and "false_premise" not in part.forms}
     return [part.model_copy(update={"tell": []}) if part.id in silent else part for part in parts]
 
 
 def _go_together(parts: Sequence[TaskTemplate]) -> bool:
     """Whether requests can be made in one conversation: at most one is declined, and something is done beside it.
 
-    Of two deeds nobody asks for a result: it would not be clear of which.
+    Of a deed beside other requests nobody asks for a result.
     """
     deeds = [part for part in parts if part.kind != "inform"]
     declined = sum(bool(part.forbidden) for part in parts)
-    is_clear = len(deeds) < 2 or not any(part.tell for part in deeds)
+    is_clear = not any(part.tell for part in deeds)
     return len(parts) > 2 and is_clear and declined < 2 and (len(deeds) > declined or not declined)
 
 
@@ -219,6 +228,7 @@ def compound(parts: Sequence[TaskTemplate]) -> TaskTemplate:
             "title": "; ".join(part.title for part in parts),
             "calls": calls,
             "tell": tell,
+            "reasons": _REASONS,
             "forms": [*forms, "errands"],
             "forbidden": next((part.forbidden for part in parts if part.forbidden), None),
             "focus": None,

@@ -25,7 +25,7 @@ from skillweave.world.replay import rebound, result_reference
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
-from synth.contracts.wording import name_in_words
+from synth.contracts.wording import has_ended, name_in_words
 from synth.search.row_words import distinguishing_columns
 from synth.tasks.facts import fact_of, worthless
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
@@ -268,6 +268,8 @@ def is_incidental(column: str) -> bool:
     return not _INCIDENTAL.isdisjoint(column.split("_"))
 
 
+_LAPSED = frozenset({"lapsed", "expired", "missed", "withdrawn", "declined", "no_show", "draft", "rejected"})
+"""Statuses of what is neither paid nor owed any more."""
 _INCIDENTAL = frozenset(
     {"gate", "room", "number", "reference", "phone", "email", "code", "weight", "kg", "branch", "station"}
 )
@@ -281,6 +283,17 @@ def is_amount(column: str, value: Json) -> bool:
 def is_moment(value: Json) -> bool:
     """Whether a value is a day or a time."""
     return isinstance(value, str) and len(value) in (10, 19) and value[4:5] == "-" and value[7:8] == "-"
+
+
+def came_to_nothing(row: Mapping[str, Json]) -> bool:
+    """Whether a row is neither paid nor owed any more."""
+    return has_ended(row) or row.get("status") in _LAPSED
+
+
+def is_settled(row: Mapping[str, Json]) -> bool:
+    """Whether nothing is to be paid for a row any more."""
+    open_amounts = [row[name] for name in ("to_pay_cents", "balance_cents", "open_cents") if name in row]
+    return row.get("status") == "paid" or (bool(open_amounts) and not any(open_amounts))
 
 
 def rows_in_every_view(world: World, combination: Combination, place: int) -> list[Row]:
