@@ -74,7 +74,7 @@ class SplitsConfig(ConfigSection):
 
 
 Level = Annotated[int, Field(ge=1, le=5)]
-DEFAULT_MIX = {1: 0.1, 2: 0.15, 3: 0.35, 4: 0.3, 5: 0.1}
+DEFAULT_MIX = {1: 0.1, 2: 0.15, 3: 0.25, 4: 0.38, 5: 0.12}
 
 
 class DifficultyConfig(ConfigSection):

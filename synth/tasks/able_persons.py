@@ -1,6 +1,6 @@
 """Who has an instance of a template on the data as they are, so that compounds are made of what somebody has."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from skillweave.schema.template import TaskTemplate
@@ -30,20 +30,20 @@ MOST_PERSONS = 40
 
 
 class AblePersons:
-    """Says which persons have an instance of a template, each template sought once."""
+    """Says which persons have an instance of a template, each template sought once for a person."""
 
     def __init__(self, world: World, seed: str) -> None:
         self._world = world
         self._seed = seed
-        self._persons: dict[str, frozenset[str]] = {}
+        self._known: dict[tuple[str, str], bool] = {}
 
-    def __call__(self, template: TaskTemplate) -> frozenset[str]:
-        """The keys of the persons."""
-        if template.id not in self._persons:
-            self._persons[template.id] = frozenset(
-                one for one in self._world.callers[:MOST_PERSONS] if self._is_able(template, one)
-            )
-        return self._persons[template.id]
+    def __call__(self, template: TaskTemplate, among: Collection[str] | None) -> frozenset[str]:
+        """The keys of those persons among some who have one; None: among all."""
+        persons = self._world.callers[:MOST_PERSONS] if among is None else among
+        for person in persons:
+            if (template.id, person) not in self._known:
+                self._known[template.id, person] = self._is_able(template, person)
+        return frozenset(person for person in persons if self._known[template.id, person])
 
     def _is_able(self, template: TaskTemplate, caller: str) -> bool:
         try:

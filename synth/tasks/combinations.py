@@ -139,6 +139,8 @@ def _is_about(row: Row, keys: Sequence[str]) -> bool:
     return any(value in keys for value in row.values() if isinstance(value, str))
 
 
+SIGNED_IN = 0.35
+"""How often the session opens with the user signed in; else they tell who they are."""
 COMPOUND_CALLERS = 8
 """If nobody breaks a rule alone, so many callers may break it together with rules that it implies."""
 MOST_MISFITS = 12
@@ -194,7 +196,7 @@ def callers_of(template: TaskTemplate, callers: Sequence[str], seed: str) -> Ite
     """The callers in a seeded order, each with how they sign in."""
     random = Random(f"{seed}/{template.id}")
     for caller in random.sample(list(callers), len(callers)):
-        yield caller, "session" if random.random() < 0.5 else "conversation"
+        yield caller, "session" if random.random() < SIGNED_IN else "conversation"
 
 
 def combination_for(

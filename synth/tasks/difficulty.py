@@ -79,7 +79,7 @@ def _domains(world: World, calls: Iterable[GoldenCall]) -> set[str]:
 
 
 def level_expected(template: TaskTemplate, writes: int) -> int:
-    """About the level of a template's tasks, before any is made: a read finds each row, and half of all sign in.
+    """About the level of a template's tasks, before any is made: a read finds each row, and most sign in.
 
     Args:
         writes: Calls of the template that change state.

@@ -54,7 +54,7 @@ _REASONS = [
 ]
 """Why people come with several requests."""
 
-Able = Callable[[TaskTemplate], frozenset[str]] | None
+Able = Callable[[TaskTemplate, Collection[str] | None], frozenset[str]] | None
 
 
 class ErrandsForm(FormRecipe):
@@ -83,7 +83,8 @@ class ErrandsForm(FormRecipe):
         """An instance of each part, each made after the golden calls of those before it.
 
         Raises:
-            NoInstance: A part speaks of what another one makes, or an answer depends on which comes first.
+            NoInstance: A part speaks of what another one makes, an answer depends on which comes first, or one look-up
+                answers nearly all.
         """
         instance = Instance()
         answers: list[tuple[TaskTemplate, Instance]] = []
@@ -98,6 +99,8 @@ class ErrandsForm(FormRecipe):
             (asked if part.kind == "inform" else touched).update(own)
             answers += [(part, made)] if part.kind == "inform" else []
             instance = joined(instance, made)
+        if len(instance.golden) <= len(setting.template.parts):
+            raise NoInstance("so little is done at once")
         for part, made in answers:
             _check_lasting(setting, instance, part, made)
         _put_off(setting, instance)
@@ -130,7 +133,7 @@ def _parts(group: Sequence[list[TaskTemplate]], number: int, random: Random, abl
             continue
         taken = {form for part in parts for form in part.forms}
         for part in _drawn([one for one in family if one.kind == kind], taken, random):
-            both = able(part) & (persons or able(part)) if able else None
+            both = able(part, persons) if able else None
             if both is None or len(both) >= LEAST_PERSONS:
                 persons = both
                 parts.append(part)

@@ -41,8 +41,8 @@ class TemplateSource(NamedTuple):
     """Read -> columns of its result by which people refer to its rows, best first."""
     bridge_rules: Collection[str] | None = None
     """Of a fused world: the bridge rules by which a request may be declined. None: a world of one domain."""
-    able: Callable[[TaskTemplate], frozenset[str]] | None = None
-    """Says which persons have an instance of a template; None where that is not known."""
+    able: Callable[[TaskTemplate, Collection[str] | None], frozenset[str]] | None = None
+    """Says which persons, among some or all, have an instance of a template; None where that is not known."""
 
 
 @dataclass

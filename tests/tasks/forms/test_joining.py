@@ -70,7 +70,7 @@ def test_a_look_up_is_shared_until_something_is_written() -> None:
 
 
 def test_facts_have_numbers_of_their_own_and_computed_ones_come_last() -> None:
-    one = of_parts("sum_list_fees_amount_cents", "ask_fee_mistaken", "cancel")
+    one = of_parts("sum_list_fees_amount_cents", "ask_fee_mistaken", "move")
     assert [bool(fact.parts) for fact in one.communicate] == [False, True]
     (question,), (belief,) = one.questions, one.beliefs
     assert [belief, question.fact] == [fact.fact for fact in one.communicate]
