@@ -20,6 +20,7 @@ from synth.tasks.forms.form import (
     add_form,
     change_terms,
     fits,
+    key_columns,
 )
 from synth.tasks.forms.joining import joined
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
@@ -181,7 +182,11 @@ def _own_rows(setting: FormSetting, made: Instance) -> set[str]:
     """
     blueprint = setting.world.blueprint
     named = [(row.entity, row.key) for row in made.rows if row.entity and row.key]
-    return {key for entity, key in named if is_owned_by_person(blueprint, blueprint.entity(entity))}
+    own = {key for entity, key in named if is_owned_by_person(blueprint, blueprint.entity(entity))}
+    for about in (row for row in made.rows if row.parameter is None and row.columns):
+        listed = [row for row in rows_of(made.results[about.call]) if fits(row, about.columns)]
+        own |= {str(row[column]) for row in listed for column in key_columns(setting.world, about.read)}
+    return own
 
 
 def _check_lasting(setting: FormSetting, whole: Instance, part: TaskTemplate, made: Instance) -> None:
