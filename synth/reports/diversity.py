@@ -285,7 +285,7 @@ def _diversity_sum(counts: Sequence[DuplicateCounts]) -> DuplicateCounts:
 P = TypeVar("P", bound=Params)
 
 
-def without_repeats(ctx: Context[P], tasks: Sequence[Task], families: Mapping[str, str]) -> list[Task]:
+def without_repeats(ctx: Context[P], tasks: Sequence[Task], families: Mapping[str, Sequence[str]]) -> list[Task]:
     """The tasks, by id, without those that repeat others or are in a forbidden split."""
     decided = []
     for task in tasks:

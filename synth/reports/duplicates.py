@@ -31,12 +31,12 @@ AXES: tuple[Axis, ...] = get_args(Axis)
 
 
 def overlaps(
-    tasks: Sequence[Task], families: Mapping[str, str] | None = None, holdouts: Collection[str] = ()
+    tasks: Sequence[Task], families: Mapping[str, Sequence[str]] | None = None, holdouts: Collection[str] = ()
 ) -> dict[Axis, list[str]]:
     """Axis -> its values that are in more than one split, in words; empty if the splits are disjoint.
 
     Args:
-        families: Template -> the family it belongs to, by default itself.
+        families: Template -> the families it belongs to, by default itself.
         holdouts: Domains whose tasks all belong to `test`.
     """
     places: dict[tuple[Axis, str], dict[Split, str]] = defaultdict(dict)
@@ -55,7 +55,7 @@ def overlaps(
 
 
 def split_faults(
-    tasks: Sequence[Task], families: Mapping[str, str] | None = None, holdouts: Collection[str] = ()
+    tasks: Sequence[Task], families: Mapping[str, Sequence[str]] | None = None, holdouts: Collection[str] = ()
 ) -> list[str]:
     """Faults of the splits of a dataset's tasks, one on each line."""
     faults = [
@@ -75,12 +75,12 @@ def is_undecided(task: Task) -> bool:
     return task.gates.grounded.get("unique") == "undecided"
 
 
-def keys_of(task: Task, families: Mapping[str, str]) -> Iterator[tuple[Axis, str]]:
+def keys_of(task: Task, families: Mapping[str, Sequence[str]]) -> Iterator[tuple[Axis, str]]:
     """The (axis, value) pairs of a task that must not be in another split."""
-    family = families.get(task.lineage.template, task.lineage.template)
-    yield "template", f"{task.world}: {family}"
-    for form in task.forms:
-        yield "form", f"{task.world}: {family} as {form.name}"
+    for family in families.get(task.lineage.template, [task.lineage.template]):
+        yield "template", f"{task.world}: {family}"
+        for form in task.forms:
+            yield "form", f"{task.world}: {family} as {form.name}"
     yield "person", f"{task.world}: {task.persona.name}"
     instance = instance_of(task)
     if instance:
@@ -131,8 +131,8 @@ class Deduplicated(NamedTuple):
     duplicates: DuplicateCounts
 
 
-def without_duplicates(tasks: Sequence[Task], families: Mapping[str, str]) -> Deduplicated:
-    """The tasks of one world without duplicates. `families`: template -> the family it belongs to."""
+def without_duplicates(tasks: Sequence[Task], families: Mapping[str, Sequence[str]]) -> Deduplicated:
+    """The tasks of one world without duplicates. `families`: template -> the families it belongs to."""
     ordered = sorted(tasks, key=lambda task: (STRICTEST_FIRST.index(task.split), task.id))
     near = near_duplicates(ordered)
     kept: dict[str, Task] = {}
@@ -239,9 +239,9 @@ def read_templates(store: Store, world: str) -> dict[str, TaskTemplate]:
     return {template.id: template for template in templates}
 
 
-def families_in(dataset: Dataset) -> dict[str, str]:
-    """Template -> the family that it belongs to, of all templates of a finished dataset."""
-    families: dict[str, str] = {}
+def families_in(dataset: Dataset) -> dict[str, list[str]]:
+    """Template -> the families that it belongs to, of all templates of a finished dataset."""
+    families: dict[str, list[str]] = {}
     for world in dataset.tasks.worlds:
         families |= families_of(read_templates(dataset.store, world).values())
     return families

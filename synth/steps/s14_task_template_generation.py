@@ -68,8 +68,8 @@ async def _goals(ctx: Context[TemplateParams]) -> list[TaskTemplate]:
         except AuthorError as error:
             ctx.log(f"no goals for {', '.join(tool.name for tool in unwanted_writes(goals, blueprint))}: {error}")
     source = TemplateSource(blueprint, graph, trials.referred_by)
-    made, seed = [trials.template(goal) for goal in goals], f"{ctx.seed}/combinations"
-    return await ctx.offload(templates_on_data, made, source, ctx.path(DATABASE), ctx.now, seed)
+    made = [trials.template(goal) for goal in goals]
+    return await ctx.offload(templates_on_data, made, source, ctx.path(DATABASE), ctx.now, ctx.splits, str(ctx.seed))
 
 
 async def _ask_goals(ctx: Context[TemplateParams], trials: GoalTrials[TemplateParams], known: list[Goal]) -> list[Goal]:

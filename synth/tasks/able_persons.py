@@ -1,26 +1,32 @@
 """Who has an instance of a template on the data as they are, so that compounds are made of what somebody has."""
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 
+from skillweave.config.sections import SplitsConfig
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.tasks.combinations import combination_for
 from synth.tasks.forms import templates_from
 from synth.tasks.kinds import NoInstance, TemplateSource
+from synth.tasks.splits import splits_of
 
 
 def templates_on_data(
-    goals: Sequence[TaskTemplate], source: TemplateSource, database: Path, now: str, seed: str
+    goals: Sequence[TaskTemplate], source: TemplateSource, database: Path, now: str, splits: SplitsConfig, seed: str
 ) -> list[TaskTemplate]:
     """The goals of a world of one domain with the templates that follow from them; see `templates_from`.
 
     Args:
-        seed: The seed with which instances are chosen later.
+        splits: How templates are put into splits; no compound is in two.
+        seed: The run's seed.
     """
     world = World(source.blueprint, database, now=now)
     with world.sharing():
-        templates = templates_from(goals, source._replace(able=AblePersons(world, seed)))
+        split_of = partial(splits_of, domains=[source.blueprint.server], splits=splits, seed=seed)
+        able = AblePersons(world, f"{seed}/combinations")
+        templates = templates_from(goals, source._replace(able=able, split_of=split_of))
     world.close()
     return templates
 

@@ -29,26 +29,20 @@ STRICTER_WORTH = 1
 """What an instance is worth more for each split that is less strict than its own."""
 
 
-def families_of(templates: Iterable[TaskTemplate]) -> dict[str, str]:
-    """Template -> the family that it belongs to, which has the name of one of its goals.
+def families_of(templates: Iterable[TaskTemplate]) -> dict[str, list[str]]:
+    """Template -> the families that it belongs to: one or, of a compound, those of its parts.
 
-    A family is a goal with all that is derived from it. The goals of which a compound consists are one family with it.
+    A family is a goal with all that is derived from it, and has its name.
     """
-    known = [*templates]
-    derived = {one.id for one in known if one.base or one.parts}
-    head: dict[str, str] = {}
+    return {one.id: [*dict.fromkeys(part.base or part.id for part in _wholes(one))] for one in templates}
 
-    def headed(name: str) -> str:
-        while name in head:
-            name = head[name]
-        return name
 
-    for one in known:
-        for other in relatives_of(one):
-            # Whatever is not derived comes first, so that it heads a family.
-            first, *rest = sorted({headed(one.id), headed(other)}, key=lambda name: (name in derived, name))
-            head |= dict.fromkeys(rest, first)
-    return {one.id: headed(one.id) for one in known}
+def _wholes(template: TaskTemplate) -> Iterator[TaskTemplate]:
+    """The templates of which a compound consists; any other template itself."""
+    for part in template.parts:
+        yield from _wholes(part)
+    if not template.parts:
+        yield template
 
 
 def relatives_of(template: TaskTemplate) -> Iterator[str]:
@@ -64,8 +58,9 @@ def splits_of(
 ) -> dict[str, Split]:
     """Assign each template of a world to a split.
 
-    Families stand in a seeded order, and the shares are laid over their goals. So a world has its share of each split
-    to within one family, and many small worlds have it together.
+    Families stand in a seeded order, and the shares are laid over them. So a world has its share of each split to
+    within one family, and many small worlds have it together. Compounds change nothing: each is made of families of
+    one split, and is in that one.
 
     Args:
         domains: The domains that the world consists of.
@@ -73,26 +68,14 @@ def splits_of(
     Returns:
         Template -> split.
     """
-    known = [*templates]
-    family = families_of(known)
+    families = families_of(templates)
     if is_held_out(domains, splits):
-        return dict.fromkeys(family, "test")
+        return dict.fromkeys(families, "test")
     start = Random(f"{seed}/splits/{'+'.join(sorted(domains))}").random()
-    goals = _goals_of(known, family)
-    drawn: dict[str, Split] = {}
-    before = 0
-    for name in sorted(goals, key=lambda name: (Random(f"{seed}/splits/{name}").random(), name)):
-        drawn[name] = _split_at((before + start * goals[name]) / sum(goals.values()), splits)
-        before += goals[name]
-    return {template: drawn[name] for template, name in family.items()}
-
-
-def _goals_of(templates: Iterable[TaskTemplate], family: Mapping[str, str]) -> dict[str, int]:
-    """Family -> number of its goals, those included of which only derived templates are left."""
-    goals: dict[str, set[str]] = {}
-    for one in templates:
-        goals.setdefault(family[one.id], {family[one.id]}).update([] if one.base or one.parts else [one.id])
-    return {name: len(members) for name, members in goals.items()}
+    names = {name for own in families.values() for name in own}
+    order = sorted(names, key=lambda name: (Random(f"{seed}/splits/{name}").random(), name))
+    drawn = {name: _split_at((place + start) / len(order), splits) for place, name in enumerate(order)}
+    return {template: drawn[own[0]] for template, own in families.items()}
 
 
 def is_held_out(domains: Collection[str], splits: SplitsConfig) -> bool:

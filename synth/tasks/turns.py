@@ -22,7 +22,7 @@ HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
 SCARCE = {"aggregate": 1.8, "batch": 3.8, "change_of_mind": 1.8, "fallback": 1.8, "errands": 6}
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
-MOST_VAIN = 60
+MOST_VAIN = 150
 """A lane is given up once so many more of its templates were tried in vain than not."""
 IN_VAIN = 0.25
 """What something of which nothing came counts in its lane, so that no lane keeps all others waiting."""

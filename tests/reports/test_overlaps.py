@@ -44,7 +44,7 @@ def test_what_two_splits_share_is_found(axis: Axis, same: dict[str, Any]) -> Non
 
 
 def test_templates_of_one_family_are_one() -> None:
-    families = {"SmallClinic/cancel": "SmallClinic/move"}
+    families = {"SmallClinic/cancel": ["SmallClinic/move"]}
     assert overlaps(two(), families)["template"]
 
 

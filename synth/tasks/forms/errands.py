@@ -6,10 +6,12 @@ The last one may come later, once the others are done. Each is made in the state
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import CallResult
 from skillweave.schema.criteria import RequestForm
+from skillweave.schema.task import Split
 from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.world import World
 from synth.contracts.visibility import is_owned_by_person
@@ -28,20 +30,22 @@ from synth.tasks.replay import rows_of
 
 LATER_SHARE = 0.35
 """How often the last errand comes out later."""
-TOGETHER = 5
-"""Families of templates whose requests are put together, on average; they share a split."""
-MOST_DEEDS = 3
-"""Parts of a compound that want something done, at most; one of them may be a batch."""
+LEAST_PARTS, SIZES = 3, 3
+"""Parts of a compound, at least, and in how many sizes compounds come."""
+DECLINED_SHARE = 0.2
+"""How often a compound is to have a part that is declined."""
 COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure", "batch"})
 """Forms of which many people can have a request."""
-COMPOUNDS = 60
-"""Compounds that are sought of such families."""
+COMPOUNDS = 10
+"""Compounds that are sought for each family of a split."""
 FORMED_SHARE = 0.6
 """How often a part of a compound is in a form of its own, where there are any."""
 MOST_DRAWN = 4
 """Templates of a family that are tried as a part."""
-LEAST_PERSONS = 5
-"""Persons who have each part of a compound; what one of them has for one part may stand in another's way."""
+LEAST_PERSONS = (6, 5, 4, 3, 2)
+"""Persons who have a compound's first parts, by their number: what they have for one may stand in another's way."""
+MOST_DRAWS = 4
+"""Instances of a part that are tried for one that is about other things."""
 
 _REASONS = [
     "I have made a list of what I want to settle with you.",
@@ -56,24 +60,21 @@ _REASONS = [
 """Why people come with several requests."""
 
 Able = Callable[[TaskTemplate, Collection[str] | None], frozenset[str]] | None
+SplitOf = Callable[[Sequence[TaskTemplate]], Mapping[str, Split]] | None
 
 
 class ErrandsForm(FormRecipe):
     """Three to five requests at once."""
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
-        """Compounds of templates of a few families that stand together, so that they can share a split."""
+        """Compounds of templates of one split."""
         # Of the stories of a fused world, which are long by themselves, hardly anybody has two.
         if source.bridge_rules is not None:
             return
-        families: dict[str, list[TaskTemplate]] = {}
-        for goal in goals:
-            if goal.kind in ("do", "inform", "refuse") and {*goal.forms} <= COMMON:
-                families.setdefault(goal.base or goal.id, []).append(goal)
         random = Random(f"{source.blueprint.server}/errands")
         known: set[str] = set()
-        for group in _groups(families, random):
-            for number in range(COMPOUNDS):
+        for group in _groups(goals, source.split_of):
+            for number in range(COMPOUNDS * len(group)):
                 parts = _parts(group, number, random, source.able)
                 template = compound(parts) if _go_together(parts) else None
                 if template is not None and template.id not in known:
@@ -89,15 +90,9 @@ class ErrandsForm(FormRecipe):
         """
         instance = Instance()
         answers: list[tuple[TaskTemplate, Instance]] = []
-        touched: set[str] = set()
-        asked: set[str] = set()
+        spoken_of = _SpokenOf(set(), set())
         for part in parts_of(setting.template):
-            made = setting.after(instance.golden).plain(part)
-            _check_known(setting, instance, made)
-            own = _own_rows(setting, made)
-            if own & (touched if part.kind == "inform" else touched | asked):
-                raise NoInstance("two requests are about the same thing")
-            (asked if part.kind == "inform" else touched).update(own)
+            made = _part_apart(setting, part, instance, spoken_of)
             answers += [(part, made)] if part.kind == "inform" else []
             instance = joined(instance, made)
         if len(instance.golden) <= len(setting.template.parts):
@@ -114,28 +109,31 @@ class ErrandsForm(FormRecipe):
         return {"calls": len(combination.steps)}
 
 
-def _groups(families: Mapping[str, list[TaskTemplate]], random: Random) -> list[list[list[TaskTemplate]]]:
-    """Families dealt out so that each group has its share of those in which something is done."""
-    deeds = [name for name, family in families.items() if any(one.kind == "do" for one in family)]
-    questions = [name for name in families if name not in deeds]
-    names = [*random.sample(deeds, len(deeds)), *random.sample(questions, len(questions))]
-    groups = max(1, round(len(names) / TOGETHER))
-    return [[families[name] for name in names[start::groups]] for start in range(groups)]
+def _groups(goals: Sequence[TaskTemplate], split_of: SplitOf) -> list[list[list[TaskTemplate]]]:
+    """The families of templates that can be put together, by split: no compound is in two."""
+    splits = split_of(goals) if split_of else {}
+    groups: dict[str | None, dict[str, list[TaskTemplate]]] = {}
+    for goal in goals:
+        if goal.kind in ("do", "inform", "refuse") and {*goal.forms} <= COMMON:
+            groups.setdefault(splits.get(goal.id), {}).setdefault(goal.base or goal.id, []).append(goal)
+    return [[*families.values()] for families in groups.values()]
 
 
 def _parts(group: Sequence[list[TaskTemplate]], number: int, random: Random, able: Able) -> list[TaskTemplate]:
-    """Parts of a compound that somebody has all: deeds, then questions, and in some what is declined comes last."""
-    wanted = ["do"] * (1 + number % MOST_DEEDS) + ["refuse" if number % 5 == 0 else "inform"] + ["inform"] * 2
+    """Parts of a compound that somebody has all: deeds and questions, and in some what is declined comes last."""
+    size = LEAST_PARTS + number % SIZES
+    deeds = size - 1 - random.randrange(2)
+    wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform"] + ["inform"] * 2
     parts: list[TaskTemplate] = []
     persons: frozenset[str] | None = None
     for family in random.sample(group, len(group)):
         kind = next((kind for kind in wanted if any(one.kind == kind for one in family)), None)
-        if kind is None or len(parts) == 3 + number % 3:
+        if kind is None or len(parts) == size:
             continue
         taken = {form for part in parts for form in part.forms}
         for part in _drawn([one for one in family if one.kind == kind], taken, random):
             both = able(part, persons) if able else None
-            if both is None or len(both) >= LEAST_PERSONS:
+            if both is None or len(both) >= LEAST_PERSONS[len(parts)]:
                 persons = both
                 parts.append(part)
                 wanted.remove(kind)
@@ -165,21 +163,41 @@ def _go_together(parts: Sequence[TaskTemplate]) -> bool:
     deeds = [part for part in parts if part.kind != "inform"]
     declined = sum(bool(part.forbidden) for part in parts)
     is_clear = not any(part.tell for part in deeds)
-    return len(parts) > 2 and is_clear and declined < 2 and (len(deeds) > declined or not declined)
+    return len(parts) >= LEAST_PARTS and is_clear and declined < 2 and (len(deeds) > declined or not declined)
 
 
-def _check_known(setting: FormSetting, before: Instance, made: Instance) -> None:
-    """Check that a part names no row that those before it make: who writes the first message does not know it."""
+class _SpokenOf(NamedTuple):
+    """Rows of the person that parts of a compound are about."""
+
+    changed: set[str]
+    """What deeds are about, and what is declined."""
+    asked: set[str]
+    """What questions are about."""
+
+
+def _part_apart(setting: FormSetting, part: TaskTemplate, before: Instance, spoken_of: _SpokenOf) -> Instance:
+    """An instance of a part about other things than the deeds before it, noted in `spoken_of`; the first of a few.
+
+    Nobody adds a bag to a booking and has it cancelled, or asks when the order comes that they want for another day.
+    Nor does a part name a row that those before it make: who writes the first message does not know it.
+
+    Raises:
+        NoInstance: There is none.
+    """
+    is_question = part.kind == "inform"
+    taken = spoken_of.changed if is_question else spoken_of.changed | spoken_of.asked
     new = {key for result in setting.run(before.golden) for key in result.minted}
-    if any(row.key in new for row in made.rows):
-        raise NoInstance("a request names what another one makes")
+    for _ in range(MOST_DRAWS):
+        made = setting.after(before.golden).plain(part)
+        own = _own_rows(setting, made)
+        if own.isdisjoint(taken) and not any(row.key in new for row in made.rows):
+            (spoken_of.asked if is_question else spoken_of.changed).update(own)
+            return made
+    raise NoInstance("two requests are about the same thing")
 
 
 def _own_rows(setting: FormSetting, made: Instance) -> set[str]:
-    """The rows of the person that a part speaks of.
-
-    Nobody adds a bag to a booking and has it cancelled, or asks when the order comes that they want for another day.
-    """
+    """The rows of the person that a part speaks of."""
     blueprint = setting.world.blueprint
     named = [(row.entity, row.key) for row in made.rows if row.entity and row.key]
     own = {key for entity, key in named if is_owned_by_person(blueprint, blueprint.entity(entity))}

@@ -23,6 +23,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Belief, Calculation, CallTerms, Combination, MentionedRow, MentionedValue
 from skillweave.schema.contract import DECLINE, CallResult, RowChange
 from skillweave.schema.criteria import Criteria, Declined, FactToTell, GoldenCall, RequestForm
+from skillweave.schema.task import Split
 from skillweave.schema.template import Goal, TaskTemplate, ToolGraph
 from skillweave.world.world import World
 
@@ -43,6 +44,8 @@ class TemplateSource(NamedTuple):
     """Of a fused world: the bridge rules by which a request may be declined. None: a world of one domain."""
     able: Callable[[TaskTemplate, Collection[str] | None], frozenset[str]] | None = None
     """Says which persons, among some or all, have an instance of a template; None where that is not known."""
+    split_of: Callable[[Sequence[TaskTemplate]], Mapping[str, Split]] | None = None
+    """Template -> its split, of all templates that are no compounds; None: they are all in one."""
 
 
 @dataclass
