@@ -60,7 +60,8 @@ def open_column(line: Line) -> bool:
 
 def drop_golden(line: Line) -> bool:
     is_plain = writes(line) and line["noise"] is None and line["criteria"]["declined"] is None
-    return is_plain and bool(line["golden"].pop())
+    ends_so = is_plain and not line["golden"][-1]["tool"].startswith(("list_", "find_", "get_", "search_"))
+    return ends_so and bool(line["golden"].pop())
 
 
 def doubled_read(line: Line) -> bool:
@@ -208,8 +209,9 @@ def endless_search(kept: Line) -> bool:
 
 def fact_told_twice(kept: Line) -> bool:
     facts = kept["combination"]["communicate"]
-    facts += facts
-    return bool(facts)
+    is_read = bool(facts) and not kept["combination"]["questions"]
+    facts += facts if is_read else []
+    return is_read
 
 
 @pytest.mark.parametrize(

@@ -32,18 +32,23 @@ def a_compound(name: str, *parts: TaskTemplate) -> TaskTemplate:
     return templates(1)[0].model_copy(update={"id": f"Hotel/{name}", "parts": [*parts]})
 
 
-def test_the_goals_of_a_compound_are_one_family_with_it_whatever_the_order() -> None:
+def test_a_compound_is_of_the_families_of_its_parts_and_unites_none() -> None:
     made = templates(6)
     both = a_compound("both", made[8], made[5])
     made += [both, a_compound("more", both, made[2])]
     for known in (made, made[::-1]):
         family = families_of(known)
-        united = [name for name, first in family.items() if first == "Hotel/goal_1"]
-        assert sorted(united) == sorted(
-            [f"Hotel/{kind}_{number}" for kind in ("goal", "refuse") for number in (1, 2, 4)]
-            + ["Hotel/both", "Hotel/more"]
-        )
-        assert len(set(family.values())) == 4
+        assert family["Hotel/both"] == ["Hotel/goal_4", "Hotel/goal_2"]
+        assert family["Hotel/more"] == ["Hotel/goal_4", "Hotel/goal_2", "Hotel/goal_1"]
+        assert family["Hotel/refuse_3"] == family["Hotel/goal_3"] == ["Hotel/goal_3"]
+
+
+def test_compounds_do_not_change_where_goals_are() -> None:
+    made = templates(12)
+    plain = splits_of(made, ["Hotel"], SplitsConfig(validation=0.2, test=0.2), "7")
+    together = [one for one in made if plain[one.id] == plain[made[0].id]]
+    drawn = splits_of([*made, a_compound("all", *together)], ["Hotel"], SplitsConfig(validation=0.2, test=0.2), "7")
+    assert drawn == {**plain, "Hotel/all": plain[made[0].id]}
 
 
 def test_shares_are_laid_over_goals_however_many_a_family_has() -> None:

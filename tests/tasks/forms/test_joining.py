@@ -1,6 +1,7 @@
 """Requests put together: look-ups once, places and facts right, one decline at most, one split for a compound."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import permutations
 from random import Random
 
@@ -13,12 +14,13 @@ from skillweave.schema.template import TaskTemplate
 from skillweave.world.replay import rebound
 from synth.tasks.builder import InstanceBuilder
 from synth.tasks.combinations import combination_for
+from synth.tasks.forms import form_templates
 from synth.tasks.forms.errands import compound, parts_of
 from synth.tasks.forms.joining import joined, with_final_places, with_open_places
 from synth.tasks.kinds import Instance, NoInstance
 from synth.tasks.replay import make_calls, run_golden
 from synth.tasks.splits import splits_of
-from tests.tasks.forms.clinic import GOALS, WORLD, instance, named, plain_templates, templates
+from tests.tasks.forms.clinic import GOALS, SOURCE, WORLD, instance, named, plain_templates, templates
 
 ANA = "PAT-0001"
 DONE = ["cancel", "move", "pay", "ask_fee"]
@@ -142,9 +144,11 @@ def test_one_part_of_a_compound_at_most_is_declined_and_it_comes_last() -> None:
 
 @pytest.mark.parametrize("seed", "12345")
 def test_a_compound_is_in_one_split_with_all_of_its_parts_and_their_goals(seed: str) -> None:
-    known = [*plain_templates(), *templates()]
-    splits = splits_of(known, ["SmallClinic"], SplitsConfig(), seed)
-    for one in compounds():
+    split_of = partial(splits_of, domains=["SmallClinic"], splits=SplitsConfig(validation=0.3, test=0.3), seed=seed)
+    made = form_templates(plain_templates(), SOURCE._replace(split_of=split_of))
+    splits = split_of([*plain_templates(), *made])
+    for one in made:
         relatives = {one.id, *(name for part in one.parts for name in (part.id, part.base or part.id))}
         assert len({splits[name] for name in relatives}) == 1
-    assert {splits[goal.id] for goal in GOALS}
+    assert len({splits[goal.id] for goal in GOALS}) > 1
+    assert splits == {**split_of([one for one in [*plain_templates(), *made] if not one.parts]), **splits}
