@@ -5,7 +5,7 @@ the value, or the last of the parts from which it is computed: before it nobody 
 last one that holds the value or a rival of it decides: the value has to be there, with at most two rivals beside it, or
 the user has to answer with the value and no rival, who then has found it. Parts are no rivals: people explain sums.
 Reading stops there. Where the user has several errands, it is enough to have told the fact in this way by a later write
-or wish: what is said of another errand may be a rival.
+or by what the user tells next: what is said of another errand may be a rival.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,13 +44,11 @@ def check_communicate(
 
 
 def ends_of_errands(trial: Trial) -> list[int]:
-    """Positions of messages by which one of several errands may have ended: those that write, and those in which the
-    user comes out with what they want later. None where the user has one errand."""
+    """Positions of messages by which the talk may have gone over to another of several errands: those that write, and
+    those in which the user tells more of what they want. None where the user has one errand."""
     if all(form.name != ERRANDS for form in trial.task.forms):
         return []
-    later = trial.task.scenario.later
-    wanted = {*later.facts} if later else set[str]()
-    wishes = [turn.message for turn in trial.turns[1:] if not wanted.isdisjoint(turn.tells)]
+    wishes = [turn.message for turn in trial.turns[1:] if turn.tells]
     writes = [step.message for step in trial.execution.calls if any(step.result.changed)]
     return sorted({*writes, *wishes})
 

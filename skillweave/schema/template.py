@@ -153,6 +153,8 @@ class TaskTemplate(Record):
     parts: list["TaskTemplate"] = Field(default_factory=list)
     """The templates that it consists of, in the order of their calls; none: it is no compound. What a part has in
     common with the whole (`lookups`, `referred_by`) is left out of it."""
+    persons: list[str] = Field(default_factory=list)
+    """Of a compound: keys of the persons who have an instance of each part; none: it is not known who has."""
     forbidden: str | None = None
     """The rule that the last call would break (`refuse`): the user asks for the call, and it is not made."""
     withheld: list[OmittedSlot] = Field(default_factory=list)

@@ -31,6 +31,8 @@ from synth.tasks.turns import TemplateTurns, Turns, is_goal
 ENOUGH = "there are enough instances without it"
 """Why an instance of a template was not sought."""
 
+TAKEN = "other splits have everybody who could have it"
+"""Why nobody is left for a template."""
 OTHER_LEVEL = "its tasks are of a level that is not wanted"
 """Why the instances of a template were not chosen."""
 
@@ -174,7 +176,7 @@ class InstanceChooser:
         """
         own = [one for one in combinations if one.caller in callers][:most]
         if combinations and not own:
-            self._lacking[template.id] = "other splits have everybody who could have it"
+            self._lacking[template.id] = TAKEN
         elif any(self.late_misfit(self.world, one) for one in own):
             return self._sought(template, callers, most, self._any_misfit)
         return own
@@ -186,12 +188,13 @@ class InstanceChooser:
         self, template: TaskTemplate, callers: Collection[str], count: int, misfit: Misfit
     ) -> list[Combination]:
         """Combinations of some callers; if there are none, the commonest reason is kept."""
-        sought = partial(combinations_of, self.world, template, [*callers], count, self.inputs.seed)
+        persons = [one for one in callers if one in template.persons or not template.persons]
+        sought = partial(combinations_of, self.world, template, persons, count, self.inputs.seed)
         found = [*sought(misfit=lambda one: misfit(self.world, one))]
         combinations = [one for one in found if isinstance(one, Combination)]
         reasons = [str(one) for one in found if isinstance(one, NoInstance)]
-        if reasons and not combinations:
-            self._lacking[template.id] = _commonest(reasons)
+        if not combinations:
+            self._lacking[template.id] = _commonest(reasons) if reasons else TAKEN
         return combinations
 
 

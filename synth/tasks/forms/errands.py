@@ -38,8 +38,8 @@ COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_pre
 """Forms of which many people can have a request."""
 COMPOUNDS = 10
 """Compounds that are sought for each family of a split."""
-FORMED_SHARE = 0.6
-"""How often a part of a compound is in a form of its own, where there are any."""
+FORMED_SHARE = {"do": 0.6, "inform": 0.35, "refuse": 0.6}
+"""Kind -> how often a part of a compound is in a form of its own, where there are any. Few people err in all they ask."""
 MOST_DRAWN = 4
 """Templates of a family that are tried as a part."""
 LEAST_PERSONS = (6, 5, 4, 3, 2)
@@ -75,8 +75,8 @@ class ErrandsForm(FormRecipe):
         known: set[str] = set()
         for group in _groups(goals, source.split_of):
             for number in range(COMPOUNDS * len(group)):
-                parts = _parts(group, number, random, source.able)
-                template = compound(parts) if _go_together(parts) else None
+                parts, persons = _parts(group, number, random, source.able)
+                template = compound(parts, persons) if _go_together(parts) else None
                 if template is not None and template.id not in known:
                     known.add(template.id)
                     yield template
@@ -119,8 +119,10 @@ def _groups(goals: Sequence[TaskTemplate], split_of: SplitOf) -> list[list[list[
     return [[*families.values()] for families in groups.values()]
 
 
-def _parts(group: Sequence[list[TaskTemplate]], number: int, random: Random, able: Able) -> list[TaskTemplate]:
-    """Parts of a compound that somebody has all: deeds and questions, and in some what is declined comes last."""
+def _parts(
+    group: Sequence[list[TaskTemplate]], number: int, random: Random, able: Able
+) -> tuple[list[TaskTemplate], Collection[str]]:
+    """Parts of a compound with the persons who have them all: deeds and questions; what is declined comes last."""
     size = LEAST_PARTS + number % SIZES
     deeds = size - 1 - random.randrange(2)
     wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform"] + ["inform"] * 2
@@ -138,15 +140,15 @@ def _parts(group: Sequence[list[TaskTemplate]], number: int, random: Random, abl
                 parts.append(part)
                 wanted.remove(kind)
                 break
-    return sorted(_clear(parts), key=lambda part: bool(part.forbidden))
+    return sorted(_clear(parts), key=lambda part: bool(part.forbidden)), persons or ()
 
 
 def _drawn(family: Sequence[TaskTemplate], taken: Collection[str], random: Random) -> list[TaskTemplate]:
-    """Some templates of a family, to be tried in turn: half of the time forms that no other part is in come first."""
+    """Some templates of a family, all of one kind, to be tried in turn; often forms that no other part is in come first."""
     plain_ones = [template for template in family if not template.forms]
     formed_ones = [template for template in family if template.forms and not {*template.forms} & {*taken}]
     orders = [random.sample(ones, len(ones)) for ones in (formed_ones, plain_ones)]
-    return [*chain(*(orders if random.random() < FORMED_SHARE else reversed(orders)))][:MOST_DRAWN]
+    return [*chain(*(orders if random.random() < FORMED_SHARE[family[0].kind] else reversed(orders)))][:MOST_DRAWN]
 
 
 def _clear(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
@@ -231,8 +233,12 @@ def _is_answer_kept(place: int, results: tuple[CallResult, CallResult], part: Ta
     return bool(subjects) and found[0] == found[1] and all(len(rows) == 1 for rows in found[0])
 
 
-def compound(parts: Sequence[TaskTemplate]) -> TaskTemplate:
-    """One template of several: their calls one after the other."""
+def compound(parts: Sequence[TaskTemplate], persons: Collection[str] = ()) -> TaskTemplate:
+    """One template of several: their calls one after the other.
+
+    Args:
+        persons: Who has an instance of each, if that is known.
+    """
     first = parts[0]
     server, names = first.id.partition("/")[0], [part.id.partition("/")[2] for part in parts]
     calls: list[TemplateCall] = []
@@ -260,6 +266,7 @@ def compound(parts: Sequence[TaskTemplate]) -> TaskTemplate:
             "focus": None,
             "form_detail": "",
             "parts": lean,
+            "persons": sorted(persons),
         }
     )
 

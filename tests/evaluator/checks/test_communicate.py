@@ -133,7 +133,7 @@ def test_what_is_said_of_another_errand_does_not_take_back_what_was_told() -> No
     assert check_communicate([fact], corrected, SHOWN, ends=[4]).missing == ["told_1"]
 
 
-def test_an_errand_ends_with_a_write_or_a_later_wish() -> None:
+def test_an_errand_ends_with_a_write_or_with_what_the_user_tells_next() -> None:
     facts = [{"id": "slot.dentist_name", "text": "With Dr Hale.", "value": "Dr Hale", "tell": "later"}]
     later = {"when": "after_report", "says": "A slot with Dr Hale, too.", "facts": ["slot.dentist_name"]}
     scenario = {"goal": "", "reason": "", "facts": facts, "later": later}
