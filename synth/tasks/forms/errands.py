@@ -39,7 +39,7 @@ COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_pre
 COMPOUNDS = 10
 """Compounds that are sought for each family of a split."""
 FORMED_SHARE = {"do": 0.6, "inform": 0.35, "refuse": 0.6}
-"""Kind -> how often a part of a compound is in a form of its own, where there are any. Few people err in all they ask."""
+"""Kind -> how often a part of a compound is in a form of its own. Few people err in all that they ask."""
 MOST_DRAWN = 4
 """Templates of a family that are tried as a part."""
 LEAST_PERSONS = (6, 5, 4, 3, 2)
@@ -144,7 +144,7 @@ def _parts(
 
 
 def _drawn(family: Sequence[TaskTemplate], taken: Collection[str], random: Random) -> list[TaskTemplate]:
-    """Some templates of a family, all of one kind, to be tried in turn; often forms that no other part is in come first."""
+    """Some templates of a family, of one kind, to be tried in turn; often forms that no other part has come first."""
     plain_ones = [template for template in family if not template.forms]
     formed_ones = [template for template in family if template.forms and not {*template.forms} & {*taken}]
     orders = [random.sample(ones, len(ones)) for ones in (formed_ones, plain_ones)]
