@@ -26,7 +26,7 @@ from evaluator.text.tokens import (
 )
 from skillweave.schema.entity import AttributeType
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact, Persona, Scenario, Task
+from skillweave.schema.task import Fact, Persona, Scenario, Task, unit_of
 from skillweave.schema.trajectory import Message, UserTurn
 
 NEAREST_YEAR = timedelta(days=366)
@@ -242,7 +242,7 @@ class UserKnowledge:
 
     @cached_property
     def _known(self) -> "_KnownTokens":
-        told = [text for fact in self._facts for text in (fact.text, *_forms(fact.value, _unit(fact)))]
+        told = [text for fact in self._facts for text in (fact.text, *_forms(fact.value, unit_of(fact.id)))]
         return _known_tokens((*self._own, *told), self._now[:10])
 
 
@@ -294,7 +294,7 @@ def tells_fact(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()
         now: The session's clock; empty: unknown.
         earlier: What was said before; it may give the day of a time.
     """
-    if states_value(text, fact.value, type=None, unit=_unit(fact), now=now, earlier=earlier, loosely=True):
+    if states_value(text, fact.value, type=None, unit=unit_of(fact.id), now=now, earlier=earlier, loosely=True):
         return True
     if not isinstance(fact.value, str):
         return False
@@ -320,10 +320,6 @@ def _end(letters: str) -> str:
 
 def _forms(value: Json, unit: str | None) -> list[str]:
     return value_forms(value, unit=unit) if isinstance(value, str | int | float) and not isinstance(value, bool) else []
-
-
-def _unit(fact: Fact) -> str | None:
-    return "cents" if fact.id.endswith("_cents") else None
 
 
 def user_turns_of(task: Task, messages: Sequence[Message], recorded: Iterable[UserTurn] | None) -> list[UserTurn]:

@@ -17,7 +17,7 @@ from rollout.offline.user import YES, Kind, label, listed, said
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER
 from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact
+from skillweave.schema.task import Fact, unit_of
 
 ASKINGS = 3
 """The most times that the agent asks for a fact."""
@@ -338,8 +338,7 @@ def _values(result: Json) -> Iterator[Json]:
 
 def _form(fact: Fact) -> str:
     """A fact's value as text."""
-    unit = "cents" if fact.id.endswith("_cents") else None
-    return value_forms(fact.value, None, unit)[0]
+    return value_forms(fact.value, None, unit_of(fact.id))[0]
 
 
 def hands_over(act: SayPhrases | MakeCalls) -> bool:

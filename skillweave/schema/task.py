@@ -1,6 +1,7 @@
 """A task: a user's goal in a world, with the golden trajectory and the criteria that score it."""
 
 import operator
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -31,6 +32,15 @@ Login = Literal["session", "conversation"]
 
 
 Split = Literal["train", "validation", "test"]
+
+
+_MONEY = re.compile(r".*_cents(_\d+)?")
+"""Ids of facts that are amounts of money; a second one of a name has a number."""
+
+
+def unit_of(fact: str) -> Literal["cents"] | None:
+    """The unit of a fact's value, by its id: `cents` of `pay_balance.amount_cents_4`."""
+    return "cents" if _MONEY.fullmatch(fact) else None
 
 
 class Fact(Record):

@@ -8,6 +8,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import CallTerms, Combination, Condition, MentionedRow, MentionedValue, RowSet
 from skillweave.schema.record import Json
 from skillweave.schema.request import KnownFact, KnownRow, KnownRows
+from skillweave.schema.task import unit_of
 from skillweave.schema.template import TaskTemplate
 from synth.contracts.visibility import subject_entity
 from synth.contracts.wording import (
@@ -46,7 +47,7 @@ class FactCollector:
     def add(self, name: str, value: Json, about: str, *, secret: bool = False) -> str:
         """Add a fact under an id that is its name; the first value of a name stays."""
         if name not in self._facts:
-            kind, unit = value_type(value), "cents" if name.endswith("_cents") else None
+            kind, unit = value_type(value), unit_of(name)
             words = value_in_words(
                 value,
                 kind,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evaluator.text.facts import UserKnowledge
-from skillweave.schema.task import Persona, Scenario
+from evaluator.text.facts import UserKnowledge, tells_fact
+from skillweave.schema.task import Fact, Persona, Scenario
 
 FACTS: list[dict[str, Any]] = [
     {"id": "me.email", "text": "My email is ana@example.com.", "value": "ana@example.com", "tell": "asked"},
@@ -77,3 +77,10 @@ def test_what_the_user_comes_out_with_and_how_they_insist_is_known_to_them() -> 
 )
 def test_a_text_tells_the_facts_whose_values_stand_in_it(text: str, ids: list[str]) -> None:
     assert LEDGER.tells(text) == ids
+
+
+def test_a_second_amount_of_a_name_is_money_too() -> None:
+    fact = Fact(id="pay_balance.amount_cents_4", text="The amount is 23.00.", value=2300, tell="asked")
+    now = "2025-03-17 09:00:00"
+    assert tells_fact(fact, "I pay 23.00 of it.", now)
+    assert not tells_fact(fact, "I pay 2300 of it.", now)
