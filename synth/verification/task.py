@@ -131,6 +131,15 @@ def answer_faults(task: Task, run: GoldenRun) -> Iterator[str]:
             yield f"the {fact.noun} to be told is {fact.values}, which the user knows or may guess"
         if not all(any(dump(value) in held for value in values) for values in fact.shown):
             yield f"the {fact.noun} to be told is {fact.values}, which no golden call returns"
+        if fact.parts and fact.values not in _made_of(fact.parts):
+            yield f"the {fact.noun} to be told is {fact.values}, which its parts {fact.parts} do not make"
+
+
+def _made_of(parts: Sequence[Json]) -> list[list[Json]]:
+    """The values that can be computed from parts: their sum, or the difference of two."""
+    numbers = [part for part in parts if isinstance(part, int | float)]
+    made: list[list[Json]] = [[sum(numbers)]] if len(numbers) == len(parts) else []
+    return [*made, [abs(numbers[0] - numbers[1])]] if made and len(numbers) == 2 else made
 
 
 @cache

@@ -73,9 +73,16 @@ def doubled_read(line: Line) -> bool:
 
 
 def other_fact(line: Line) -> bool:
-    facts = line["criteria"]["communicate"]
+    facts = [fact for fact in line["criteria"]["communicate"] if not fact.get("parts")]
     if facts:
         facts[0]["values"] = ["a thing that nobody returned"]
+    return bool(facts)
+
+
+def other_sum(line: Line) -> bool:
+    facts = [fact for fact in line["criteria"]["communicate"] if fact.get("parts")]
+    if facts:
+        facts[0]["values"] = [facts[0]["values"][0] + 1100]
     return bool(facts)
 
 
@@ -99,7 +106,7 @@ def other_digest(line: Line) -> bool:
 
 def other_policy(line: Line) -> bool:
     line["policy"] = "policies/CityHotel.md"
-    return True
+    return writes(line)
 
 
 def unknown_kind(line: Line) -> bool:
@@ -113,7 +120,7 @@ def hidden_tool(line: Line) -> bool:
 
 
 def demanded_by_nobody(line: Line) -> bool:
-    found = writes(line)
+    found = writes(line) and line["criteria"]["declined"] is None
     if found:
         line["golden"][-1]["demanded_by"] = "R1"
     return found
@@ -134,6 +141,7 @@ def nothing_to_do(line: Line) -> bool:
         (drop_golden, "the criteria are not what the golden calls change"),
         (doubled_read, "read without use"),
         (other_fact, "which no golden call returns"),
+        (other_sum, "do not make"),
         (guessed_fact, "which the user knows or may guess"),
         (no_policy, "the reward rests on ['state'"),
         (other_digest, "was proven on the state '000000000000'"),
