@@ -22,7 +22,12 @@ Layout = Literal["jsonl", "json", "parquet"]
 """JSON Lines, one JSON array, or Parquet."""
 
 
-class TaskExample(NamedTuple):
+class LeftOut(Exception):
+    """An example has no place in a format; the message says why. It is counted, and the card shows it."""
+
+
+@dataclass(frozen=True)
+class TaskExample:
     """A task as an agent meets it."""
 
     task: Task
@@ -31,7 +36,7 @@ class TaskExample(NamedTuple):
     prompt: list[Message]
     """The system prompt and the user's first message."""
     tools: list[Definition]
-    """The tools that the task offers."""
+    """The tools that the task offers; of a trajectory, those that its agent had."""
     world: World
     """Opens sessions of the task."""
 
@@ -65,7 +70,7 @@ class ExportFormat:
     """One line on what loads it, for the help and the card."""
     takes: Literal["tasks", "trajectories", "pairs"]
     rows: Callable[[Any], Iterable[Row]]
-    """The rows of one example, of the type that `takes` names."""
+    """The rows of one example, of the type that `takes` names. May raise LeftOut."""
     layout: Layout = "jsonl"
     file: str = "{split}"
     """The name of a split's file, without its ending."""
@@ -73,6 +78,10 @@ class ExportFormat:
     """For Parquet: the pyarrow schema of the rows."""
     loss: str = ""
     """Where the loss mask is, in one sentence for the card; empty: the format has none."""
+    load: str = 'from datasets import load_dataset\n\ndataset = load_dataset("{folder}")'
+    """A few lines of Python that load it, for the card; `{folder}` is the folder."""
+    next: str = "python -c \"import datasets; print(datasets.load_dataset('{folder}'))\""
+    """The command to give next, which loads it or trains with it; `{folder}` is the folder."""
     companions: Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]] | None = None
     """Further text files beside the data, such as a loader's own index: takes the splits written and what the card
     says by heading; gives name -> text."""

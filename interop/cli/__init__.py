@@ -1,0 +1,1 @@
+"""The command line: `python -m interop export` and `python -m interop serve`."""

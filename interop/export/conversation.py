@@ -1,0 +1,120 @@
+"""The conversation of a trajectory as it is trained on: what the agent saw and did, in one clean form.
+
+Nulls and fields of other programs are dropped, every call has an id of its own and its arguments as JSON text, and
+every call but those of the last message has its result right behind it.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+from pydantic_core import from_json
+
+from interop.export.format import LeftOut
+from skillweave.schema.record import Json
+from skillweave.schema.trajectory import STOP, FunctionCall, Message, ToolCall, UserTurn, until_end
+
+DIGEST_BYTES = 8
+"""Bytes of a message's digest."""
+
+
+def trained_messages(
+    messages: Sequence[Message], turns: Sequence[UserTurn] = (), *, reasoning: bool = False
+) -> list[Message]:
+    """The messages up to the agent's last one.
+
+    Args:
+        messages: The conversation as recorded.
+        turns: What the user recorded of its messages.
+        reasoning: Whether to keep the agent's reasoning.
+
+    Raises:
+        LeftOut: The agent says nothing, or a call has no result.
+    """
+    heard = until_end(messages, turns)
+    places = [place for place, message in enumerate(heard) if message.role == "assistant"]
+    if not places:
+        raise LeftOut("the agent says nothing")
+    kept = heard[: places[-1] + 1]
+    return list(_paired(kept, _renamed(kept), reasoning))
+
+
+def _renamed(messages: Sequence[Message]) -> bool:
+    """Whether the calls need other ids: some lack one, or share it."""
+    ids = [call.id for message in messages for call in message.tool_calls or () if message.role == "assistant"]
+    return len({*ids}) < len(ids) or not all(ids)
+
+
+def _paired(messages: Sequence[Message], rename: bool, reasoning: bool) -> Iterator[Message]:
+    number, waiting = 0, dict[str, str]()
+    for message in messages:
+        if message.role == "tool":
+            yield _result(message, waiting)
+            continue
+        if waiting:
+            raise LeftOut("a call has no result")
+        calls: list[ToolCall] = []
+        for call in (message.tool_calls or ()) if message.role == "assistant" else ():
+            number += 1
+            id = f"call_{number}" if rename else call.id
+            # Results of calls without ids of their own are told apart by their order.
+            waiting[f"#{len(calls)}" if rename else call.id] = id
+            function = FunctionCall(name=call.function.name, arguments=arguments_text(call))
+            calls.append(ToolCall(id=id, function=function))
+        yield _plain(message, calls, reasoning)
+
+
+def _result(message: Message, waiting: dict[str, str]) -> Message:
+    first = next(iter(waiting), "")
+    key = first if first.startswith("#") else message.tool_call_id or first
+    if key not in waiting:
+        raise LeftOut("a result answers no call")
+    return Message(role="tool", content=message.content or "", tool_call_id=waiting.pop(key))
+
+
+def _plain(message: Message, calls: list[ToolCall], reasoning: bool) -> Message:
+    content = message.content
+    if message.role == "user":
+        content = (content or "").replace(STOP, "").strip()
+    elif not calls:
+        content = content or ""
+    thought = message.reasoning_content if reasoning and message.role == "assistant" else None
+    return Message(
+        role=message.role,
+        content=content or (None if calls else ""),
+        tool_calls=calls or None,
+        reasoning_content=thought,
+    )
+
+
+def arguments_text(call: ToolCall) -> str:
+    """The arguments of a call as JSON text; text that is no JSON stays as the agent wrote it."""
+    arguments = call.function.arguments
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+def arguments_of(call: ToolCall) -> dict[str, Json] | None:
+    """The arguments of a call as an object; None where the agent wrote something else."""
+    arguments = call.function.arguments
+    if isinstance(arguments, dict):
+        return arguments
+    try:
+        value = from_json(arguments or "{}")
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def message_digests(messages: Sequence[Message]) -> list[bytes]:
+    """A short digest of each message, without ids of calls and without reasoning; the agent's begin with 1."""
+    return [_digest(message) for message in messages]
+
+
+def _digest(message: Message) -> bytes:
+    calls = [
+        [call.function.name, arguments if (arguments := arguments_of(call)) is not None else arguments_text(call)]
+        for call in message.tool_calls or ()
+    ]
+    text = json.dumps([message.role, message.content or "", calls], sort_keys=True)
+    mark = b"\1" if message.role == "assistant" else b"\0"
+    return mark + sha256(text.encode()).digest()[: DIGEST_BYTES - 1]
