@@ -76,8 +76,8 @@ def export(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.")] = None,
 ) -> None:
     """Write a dataset that a trainer loads. A killed export goes on where it was."""
-    from interop.options import ExportOptions
     from interop.export.command import run_export
+    from interop.options import ExportOptions
 
     options = ExportOptions(
         format=format,

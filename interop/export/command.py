@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pydantic_core import from_json
 
 from evaluator.replay.rollouts import RolloutIndex, find_rollouts
-from interop.options import ExportOptions
 from interop.export.candidates import candidates_of
 from interop.export.card import CARD, ExportFigures, card_of, license_of, sections_of
 from interop.export.conditions import ExportCondition, conditions_of
@@ -30,6 +29,7 @@ from interop.export.selection import (
     without_duplicates,
 )
 from interop.export.writer import StagedFile, file_of, write_rows
+from interop.options import ExportOptions
 from skillweave.base.code import CodeIndex
 from skillweave.base.command import counted, one_line
 from skillweave.base.errors import ArtifactError, ConfigError

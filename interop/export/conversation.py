@@ -1,6 +1,6 @@
 """The conversation of a trajectory as it is trained on: what the agent saw and did, in one clean form.
 
-Nulls and fields of other programs are dropped, every call has an id of its own and its arguments as JSON text, and
+Nulls and fields of other programs are dropped, every call has a new id of its own and its arguments as JSON text, and
 every call but those of the last message has its result right behind it.
 """
 
@@ -14,6 +14,8 @@ from interop.export.format import LeftOut
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import STOP, FunctionCall, Message, ToolCall, UserTurn, until_end
 
+CALL_ID = "call{:05}"
+"""Ids of calls: nine letters and digits, the form that chat templates with the strictest rule ask for."""
 DIGEST_BYTES = 8
 """Bytes of a message's digest."""
 
@@ -36,37 +38,37 @@ def trained_messages(
     if not places:
         raise LeftOut("the agent says nothing")
     kept = heard[: places[-1] + 1]
-    return list(_paired(kept, _renamed(kept), reasoning))
+    return list(_paired(kept, _is_ambiguous(kept), reasoning))
 
 
-def _renamed(messages: Sequence[Message]) -> bool:
-    """Whether the calls need other ids: some lack one, or share it."""
+def _is_ambiguous(messages: Sequence[Message]) -> bool:
+    """Whether some calls lack an id or share it, so that results are told apart by their order."""
     ids = [call.id for message in messages for call in message.tool_calls or () if message.role == "assistant"]
     return len({*ids}) < len(ids) or not all(ids)
 
 
-def _paired(messages: Sequence[Message], rename: bool, reasoning: bool) -> Iterator[Message]:
+def _paired(messages: Sequence[Message], in_order: bool, reasoning: bool) -> Iterator[Message]:
     number, waiting = 0, dict[str, str]()
     for message in messages:
         if message.role == "tool":
-            yield _result(message, waiting)
+            yield _result(message, waiting, in_order)
             continue
         if waiting:
             raise LeftOut("a call has no result")
         calls: list[ToolCall] = []
         for call in (message.tool_calls or ()) if message.role == "assistant" else ():
             number += 1
-            id = f"call_{number}" if rename else call.id
-            # Results of calls without ids of their own are told apart by their order.
-            waiting[f"#{len(calls)}" if rename else call.id] = id
-            function = FunctionCall(name=call.function.name, arguments=arguments_text(call))
-            calls.append(ToolCall(id=id, function=function))
+            id = CALL_ID.format(number)
+            waiting[id if in_order else call.id] = id
+            calls.append(
+                ToolCall(id=id, function=FunctionCall(name=call.function.name, arguments=arguments_text(call)))
+            )
         yield _plain(message, calls, reasoning)
 
 
-def _result(message: Message, waiting: dict[str, str]) -> Message:
+def _result(message: Message, waiting: dict[str, str], in_order: bool) -> Message:
     first = next(iter(waiting), "")
-    key = first if first.startswith("#") else message.tool_call_id or first
+    key = first if in_order else message.tool_call_id or first
     if key not in waiting:
         raise LeftOut("a result answers no call")
     return Message(role="tool", content=message.content or "", tool_call_id=waiting.pop(key))
@@ -118,3 +120,25 @@ def _digest(message: Message) -> bytes:
     text = json.dumps([message.role, message.content or "", calls], sort_keys=True)
     mark = b"\1" if message.role == "assistant" else b"\0"
     return mark + sha256(text.encode()).digest()[: DIGEST_BYTES - 1]
+
+
+def names_of_calls(messages: Sequence[Message]) -> dict[str, str]:
+    """Id of each call -> the tool that it calls."""
+    return {call.id: call.function.name for message in messages for call in message.tool_calls or ()}
+
+
+def objects_of_calls(message: Message) -> list[dict[str, Json]]:
+    """The calls of a message as `{"name", "arguments"}`. Raises LeftOut where the arguments are no JSON object."""
+    found: list[dict[str, Json]] = []
+    for call in message.tool_calls or ():
+        arguments = arguments_of(call)
+        if arguments is None:
+            raise LeftOut("a call whose arguments are no JSON object")
+        found.append({"name": call.function.name, "arguments": arguments})
+    return found
+
+
+def with_thought(message: Message) -> str:
+    """The words of a message behind its reasoning, in the form that reasoning models write."""
+    thought = f"<think>\n{message.reasoning_content}\n</think>\n\n" if message.reasoning_content else ""
+    return thought + (message.content or "")

@@ -1,0 +1,46 @@
+"""`dpo`: preference pairs for TRL's DPOTrainer: a passing and a failing trajectory of a task.
+
+The prompt is what both have in common; `chosen` and `rejected` begin with the first message that differs, which is the
+agent's, and go on to its last message.
+"""
+
+from collections.abc import Iterator
+
+from interop.export.format import ExportFormat, LeftOut, PairExample, Row
+from interop.export.formats.trl_sft import chat_messages, tools_text
+
+LOAD = """\
+from datasets import Features, Json, List, Value, load_dataset
+from trl import DPOTrainer
+
+turns = List(Json())
+features = Features({"prompt": turns, "chosen": turns, "rejected": turns, "tools": Value("string")})
+dataset = load_dataset("json", data_files={"train": "{folder}/train.jsonl"}, features=features)
+DPOTrainer("Qwen/Qwen3-0.6B", train_dataset=dataset["train"]).train()"""
+
+
+def rows(example: PairExample) -> Iterator[Row]:
+    """One row: what both have in common, then how each goes on."""
+    passing = chat_messages(example.passing.messages)
+    failing = chat_messages(example.failing.messages)
+    at = example.shared
+    if passing[:at] != failing[:at]:
+        raise LeftOut("pairs whose first messages differ")
+    if tools_text(example.passing) != tools_text(example.failing):
+        raise LeftOut("pairs whose agents had different tools")
+    yield {
+        "prompt": passing[:at],
+        "chosen": passing[at:],
+        "rejected": failing[at:],
+        "tools": tools_text(example.passing),
+    }
+
+
+FORMAT = ExportFormat(
+    about="TRL's DPOTrainer: pairs of a passing and a failing trajectory, from the agent's first message that differs",
+    takes="pairs",
+    rows=rows,
+    loss="None beside `prompt`, which DPO never trains on; results of tools inside `chosen` and `rejected` count there.",
+    load=LOAD,
+    next="trl dpo --dataset_name {folder} --model_name_or_path MODEL",
+)
