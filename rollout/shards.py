@@ -22,11 +22,12 @@ from secrets import token_hex
 from typing import NamedTuple
 
 from rollout.agent import AgentSettings
+from rollout.conversation import RolloutLimits
 from rollout.dispatcher import Width
 from rollout.folder import RolloutFolder, RunFigures
 from rollout.parts import SourceContext, made, part, said
 from rollout.task import RolloutTask, TaskSource
-from rollout.trajectory import RolloutLimits, RolloutSettings
+from rollout.trajectory import RolloutSettings
 from rollout.world.source import BackendFactory, user_config
 from skillweave.base.errors import ConfigError, ProviderError, SkillweaveError, StopError
 from skillweave.config.llm import SpeakerConfig

@@ -5,17 +5,16 @@ user, the world or the machine failed, the record says so and has no score.
 """
 
 import asyncio
-import json
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from rollout.agent import Agent, AgentSettings, AgentStep
-from rollout.task import Answer, RolloutError, RolloutOutcome, RolloutTask, Runtime
+from rollout.conversation import Conversation, Ending, Reaction, RolloutLimits
+from rollout.task import RolloutError, RolloutOutcome, RolloutTask, Runtime
 from skillweave.base.errors import ArtifactError, ProviderError, SkillweaveError, StopError, WorldError
 from skillweave.llm.backends.backend import Backend
 from skillweave.schema.record import Json
@@ -25,29 +24,14 @@ from skillweave.schema.trajectory import (
     RolloutScore,
     RolloutUsage,
     SpeakerUsage,
-    StopReason,
     TrajectoryError,
     TrajectoryRecord,
 )
-from skillweave.world.tools import AgentCall, valid_text
+from skillweave.world.tools import valid_text
 
 T = TypeVar("T")
 AgentClass = Callable[..., Agent]
 """`Agent`, or a class that takes the same arguments."""
-
-
-@dataclass(frozen=True)
-class RolloutLimits:
-    max_turns: int = 40
-    """Replies in which the agent speaks to the user."""
-    max_calls: int = 60
-    """Tool calls, failed ones included. All calls of a reply are made, even beyond this limit."""
-    timeout_s: float = 600.0
-    """Seconds of wall clock for the whole conversation."""
-    max_malformed: int = 3
-    """Unreadable replies in a row that end the conversation."""
-    infrastructure_retries: int = 1
-    """How often a conversation is started again after its runtime broke down."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +42,9 @@ class RolloutSettings:
     """The backend that plays the agent."""
     dataset: str = ""
     """Digest of the task source."""
-    limits: RolloutLimits = RolloutLimits()
+    limits: RolloutLimits = field(default_factory=RolloutLimits)
     agent: AgentSettings = field(default_factory=AgentSettings)
     agent_class: AgentClass = Agent
-
-
-class _Ended(NamedTuple):
-    stop_reason: StopReason
-    error: TrajectoryError | None = None
 
 
 class Trajectory:
@@ -90,20 +69,20 @@ class Trajectory:
         self._runtime: Runtime | None = None
         self._agent: Agent | None = None
         self._failed: TrajectoryError | None = None
-        self._counts: Counter[str] = Counter()
+        self._conversation: Conversation | None = None
         self._earlier: list[RolloutUsage] = []
         """Usage of the attempts that were started again."""
 
     async def initialize_trajectory(self) -> None:
         """Open the runtime and give the task to an agent. An error here ends up in the result."""
-        self._agent = self._failed = None
-        self._counts.clear()
+        self._agent = self._failed = self._conversation = None
         try:
             runtime = self._runtime = await self._bounded(self.task.initialize_runtime())
             instruction = self.task.get_instruction(runtime)
             self._agent = self.setting.agent_class(
                 self.setting.backend, instruction, runtime.tools, key=self.id, settings=self.setting.agent
             )
+            self._conversation = Conversation(runtime, self.setting.limits)
         except Exception as error:
             self._failed = _error_of(error)
 
@@ -147,7 +126,7 @@ class Trajectory:
         """Close the runtime. A trajectory without a result is owed."""
         await self._close()
 
-    async def _attempt(self) -> tuple["_Ended", dict[str, Json]]:
+    async def _attempt(self) -> tuple[Ending, dict[str, Json]]:
         """Hold the conversation and close the runtime; how it ended, and what the runtime leaves for the evaluation."""
         try:
             ended = await self._hold()
@@ -157,75 +136,47 @@ class Trajectory:
         except StopError:
             raise
         except Exception as error:
-            return _Ended("error", _error_of(error)), {}
+            return Ending("error", _error_of(error)), {}
         finally:
             await self._close()
 
-    async def _hold(self) -> "_Ended":
+    async def _hold(self) -> Ending:
         """Hold the conversation to its end, whatever the end is."""
-        if self._failed is not None or self._agent is None or self._runtime is None:
-            return _Ended(
+        if self._failed is not None or self._agent is None or self._conversation is None:
+            return Ending(
                 "error", self._failed or _error_of(RolloutError("infrastructure", "it was never initialized"))
             )
         try:
             async with asyncio.timeout(self.setting.limits.timeout_s) as clock:
-                return await self._converse(self._agent, self._runtime)
+                return await self._converse(self._agent, self._conversation)
         except StopError:
             raise
         except TimeoutError as error:
             if not clock.expired():
-                return _Ended("error", _error_of(error))
+                return Ending("error", _error_of(error))
             limit = f"not over after {self.setting.limits.timeout_s:g} seconds (rollout.timeout_s)"
-            return _Ended("timeout", TrajectoryError(kind="infrastructure", message=limit))
+            return Ending("timeout", TrajectoryError(kind="infrastructure", message=limit))
         except Exception as error:
-            return _Ended("error", _error_of(error))
+            return Ending("error", _error_of(error))
 
-    async def _converse(self, agent: Agent, runtime: Runtime) -> "_Ended":
-        malformed = 0
+    async def _converse(self, agent: Agent, conversation: Conversation) -> Ending:
         while True:
             step = await agent.step()
             if step.reply.stop == "content_filter":
-                return _Ended("error", TrajectoryError(kind="agent", message=valid_text(_refused(step))))
-            malformed = 0 if _is_readable(step) else malformed + 1
+                return Ending("error", TrajectoryError(kind="agent", message=valid_text(_refused(step))))
             is_full = step.reply.stop == "context_window"
             # Even the calls of a last reply are made: every call in the record has been carried out.
-            ended = await self._follow(agent, runtime, step) if step.calls or not is_full else None
-            if ended is not None:
-                return ended
+            reaction = Reaction()
+            if step.calls or not is_full:
+                reaction = await conversation.take(step.words, step.calls, agent.history)
+            for call, answer in zip(step.calls, reaction.answers, strict=True):
+                agent.observe(call, answer.content)
+            if reaction.message is not None:
+                agent.hear(reaction.message)
+            if reaction.ending is not None:
+                return reaction.ending
             if is_full:
-                return _Ended("context_window")
-            if malformed >= self.setting.limits.max_malformed:
-                return _Ended("error", TrajectoryError(kind="agent", message=_unreadable(step, malformed)))
-
-    async def _follow(self, agent: Agent, runtime: Runtime, step: AgentStep) -> "_Ended | None":
-        """Make the calls of a step, or get an answer to its words; how the conversation ended, None if it goes on."""
-        ends: StopReason | None = None
-        for call in step.calls:
-            answer = await self._carry_out(runtime, call)
-            agent.observe(call, answer.content)
-            ends = ends or answer.ends
-        if ends is None and self._counts["calls"] >= self.setting.limits.max_calls:
-            ends = "max_calls"
-        if step.calls or not step.words.strip():
-            return _Ended(ends) if ends else None
-        self._counts["turns"] += 1
-        response = await runtime.respond(agent.history)
-        if response.message is not None:
-            agent.hear(response.message)
-        ends = response.ends
-        if ends is None and self._counts["turns"] >= self.setting.limits.max_turns:
-            ends = "max_turns"
-        return _Ended(ends) if ends else None
-
-    async def _carry_out(self, runtime: Runtime, call: AgentCall) -> Answer:
-        self._counts["calls"] += 1
-        if call.arguments is None:
-            self._counts["malformed"] += 1
-            answer = Answer(refusal("invalid_arguments", call.fault or "The arguments cannot be read."), ok=False)
-        else:
-            answer = await runtime.call(call.tool, call.arguments)
-        self._counts["errors"] += not answer.ok
-        return answer
+                return Ending("context_window")
 
     async def _bounded(self, work: Awaitable[T]) -> T:
         """Wait for a task's own work, at most as long as for a conversation.
@@ -249,7 +200,7 @@ class Trajectory:
             with suppress(Exception):
                 await self._bounded(runtime.close())
 
-    def _record(self, ended: "_Ended", started: datetime, seconds: float) -> TrajectoryRecord:
+    def _record(self, ended: Ending, started: datetime, seconds: float) -> TrajectoryRecord:
         record = TrajectoryRecord(
             id=self.id,
             task_id=self.task.id,
@@ -267,12 +218,7 @@ class Trajectory:
             usage=RolloutUsage(agent=SpeakerUsage(cost_usd=0.0), user=SpeakerUsage(cost_usd=0.0)),
             started_at=started.isoformat(timespec="milliseconds"),
             seconds=round(seconds, 3),
-            metadata={
-                "total_turns": self._counts["turns"],
-                "tool_call_count": self._counts["calls"],
-                "tool_error_count": self._counts["errors"],
-                "malformed_calls": self._counts["malformed"],
-            },
+            metadata=self._conversation.figures if self._conversation is not None else {},
         )
         try:
             return TrajectoryRecord.model_validate({**dict(record), **self._reported(record)})
@@ -298,11 +244,6 @@ class Trajectory:
         return fields | {"messages": messages, "tools": tools, "agent": self._agent.participant, "usage": usage}
 
 
-def refusal(code: str, message: str) -> str:
-    """The text of a tool error, in the same form as a world's errors."""
-    return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=False)
-
-
 def _sum(usages: Iterable[SpeakerUsage]) -> SpeakerUsage:
     parts = list(usages)
     costs = [part.cost_usd for part in parts]
@@ -313,25 +254,16 @@ def _sum(usages: Iterable[SpeakerUsage]) -> SpeakerUsage:
     )
 
 
-def _is_readable(step: AgentStep) -> bool:
-    return bool(step.words.strip()) if not step.calls else any(call.arguments is not None for call in step.calls)
-
-
 def _refused(step: AgentStep) -> str:
     return f"refused: {step.reply.refusal}" if step.reply.refusal else "the endpoint withheld the answer"
 
 
-def _unreadable(step: AgentStep, times: int) -> str:
-    what = step.calls[0].fault if step.calls else "neither words nor a call"
-    return f"{times} replies in a row could not be read; the last: {what}"
-
-
-def _is_broken(ended: "_Ended") -> bool:
+def _is_broken(ended: Ending) -> bool:
     """Whether the runtime has no state left to evaluate."""
     return ended.error is not None and ended.error.kind != "agent"
 
 
-def _is_worth_retrying(ended: "_Ended") -> bool:
+def _is_worth_retrying(ended: Ending) -> bool:
     """Whether a fresh runtime may succeed."""
     return ended.stop_reason == "error" and ended.error is not None and ended.error.kind == "infrastructure"
 

@@ -17,10 +17,11 @@ from evaluator.report.results import LADDER, write_ladder
 from evaluator.report.terminal import print_table, show_ladder
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from rollout.cli.run import RolloutOptions
+from rollout.conversation import RolloutLimits
 from rollout.dispatcher import AgentRunner, BatchDispatcher, Width
 from rollout.offline.agents import offline_agent
 from rollout.offline.user import offline_user
-from rollout.trajectory import RolloutLimits, RolloutSettings
+from rollout.trajectory import RolloutSettings
 from rollout.world.source import ContractOpener, WorldTasks
 from skillweave.base.command import one_line
 from skillweave.base.errors import ConfigError

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rollout.agent import AgentSettings
-from rollout.trajectory import RolloutLimits, RolloutSettings, Trajectory
+from rollout.conversation import RolloutLimits
+from rollout.trajectory import RolloutSettings, Trajectory
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.schema.trajectory import TrajectoryRecord, UserTurn
 from tests.llm.protocols import a_completion
