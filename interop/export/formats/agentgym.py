@@ -1,0 +1,97 @@
+"""`agenttraj` and `agenteval`: AgentGym's trajectories to train on, and the items of an evaluation.
+
+The text of a trajectory is what the AgentGym server says of the same task: ReAct form, one call a turn. A message with
+several calls becomes a turn for each, with its result in between. The number in `item_id` is the one that servers take.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from interop.export.format import ExportFormat, LeftOut, Row, TaskExample, TrajectoryExample
+from rollout.react.agent import FORMAT as REACT
+from rollout.react.agent import described, rendered
+from skillweave.schema.trajectory import Message
+
+INSTRUCTION = (
+    "You act in an environment of tools and a user. Each observation is a result of a tool or the user's words."
+)
+OK = "Ok."
+"""The scripted reply to the instruction."""
+LOAD = """\
+import json
+
+trajectories = json.load(open("{folder}/train.json"))"""
+
+
+def item_id(of: TaskExample) -> str:
+    """The id of a task's item."""
+    return f"skillweave_{of.index}"
+
+
+def first_observation(prompt: Sequence[Message], tools: Sequence[Row]) -> str:
+    """What the environment says first: the system prompt, the tools, and the user's first message."""
+    system = "\n\n".join(message.content or "" for message in prompt if message.role == "system")
+    user = "\n\n".join(message.content or "" for message in prompt if message.role == "user")
+    return "\n\n".join([system, REACT.format(tools=described(tools)), user])
+
+
+def trajectories(example: TrajectoryExample) -> Iterator[Row]:
+    """One row: the instruction, its scripted reply, then observations and the agent's turns."""
+    messages = example.messages
+    begun = next((place for place, message in enumerate(messages) if message.role == "assistant"), 0)
+    if not any(message.role == "user" for message in messages[:begun]):
+        raise LeftOut("the conversation does not begin with the user")
+    turns = rendered((message, message.reasoning_content or "") for message in _one_call_a_turn(messages[begun:]))
+    yield {
+        "conversations": [
+            {"from": "human", "loss": None, "value": INSTRUCTION},
+            {"from": "gpt", "loss": False, "value": OK},
+            {"from": "human", "loss": None, "value": first_observation(messages[:begun], example.of.tools)},
+            *map(_turn, turns),
+        ],
+        "item_id": item_id(example.of),
+    }
+
+
+def _turn(message: Message) -> Row:
+    agent = message.role == "assistant"
+    return {"from": "gpt" if agent else "human", "loss": True if agent else None, "value": message.content or ""}
+
+
+def _one_call_a_turn(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages, with a message for each call, and its result behind it."""
+    results = {message.tool_call_id: message for message in messages if message.role == "tool"}
+    for message in messages:
+        if message.role == "tool":
+            continue
+        calls = message.tool_calls or []
+        if not calls:
+            yield message
+        for number, call in enumerate(calls):
+            first = {} if number == 0 else {"content": None, "reasoning_content": None}
+            yield message.model_copy(update={"tool_calls": [call], **first})
+            if call.id in results:
+                yield results[call.id]
+
+
+def items(example: TaskExample) -> Iterator[Row]:
+    """One row: the item of a task, without a conversation."""
+    yield {"conversations": None, "item_id": item_id(example)}
+
+
+AGENTTRAJ = ExportFormat(
+    about="AgentGym's behavioural cloning: ReAct conversations with `loss`; `item_id` ends in the task's number",
+    takes="trajectories",
+    rows=trajectories,
+    layout="json",
+    loss="`loss` is true on the agent's turns, false on the scripted reply, null on what the environment says.",
+    load=LOAD,
+    next="python -m interop serve agentgym --outputs OUTPUTS",
+)
+AGENTEVAL = ExportFormat(
+    about="AgentGym's evaluation: one item a task; `item_id` ends in the number by which the server resets",
+    takes="tasks",
+    rows=items,
+    layout="json",
+    load=LOAD.replace("trajectories", "items"),
+    next="python -m interop serve agentgym --outputs OUTPUTS",
+)
