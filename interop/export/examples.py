@@ -15,8 +15,7 @@ from evaluator.replay.golden import digest_of_task
 from evaluator.replay.trial import RecordedTrajectory, UnreadableTrajectoryError, read_trajectory
 from interop.export.conversation import trained_messages
 from interop.export.format import Definition, LeftOut, PairExample, TaskExample, TrajectoryExample
-from rollout.world.source import companies_of
-from rollout.world.task import instruction
+from rollout.world.instruction import instruction
 from skillweave.base.errors import ArtifactError, WorldError
 from skillweave.schema.result import Result
 from skillweave.schema.trajectory import Message, TrajectoryRecord
@@ -112,7 +111,7 @@ class ExampleReader:
         except (ArtifactError, WorldError) as error:
             raise LeftOut(f"its world does not open: {error}") from error
         policy = self._policy(task.world)
-        text = instruction(task, policy, blueprint.title, tools, companies_of(blueprint))
+        text = instruction(task, policy, blueprint, tools, compact=self._settings.compact)
         return TaskExample(task, index, [Message(role="system", content=text), *task.messages], tools, world)
 
     def _record(self, line: bytes, recorded: RecordedTrajectory, of: TaskExample) -> TrajectoryRecord:

@@ -127,6 +127,7 @@ def run_record(config: Config, source: TaskSource, options: RolloutOptions) -> d
         "dataset": _digest(source),
         "parts": parts,
         "engine": rollout.engine,
+        "prompt": rollout.prompt,
         "personas": rollout.personas,
         "limits": {"max_turns": rollout.max_turns, "max_calls": rollout.max_calls},
         "record_tokens": rollout.record_tokens,

@@ -1,7 +1,7 @@
 """The source of a dataset's tasks: who plays agent and user, and the sessions that tasks run in."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -9,6 +9,7 @@ from evaluator.text.facts import UserKnowledge
 from rollout.parts import SourceContext, blamed, part
 from rollout.task import Answer, Definition
 from rollout.user import User, role_of
+from rollout.world.instruction import instruction
 from rollout.world.task import Opener, WorldTask
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import digest_text
@@ -19,7 +20,6 @@ from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import FREE, Ledger
 from skillweave.llm.models import sampling_of, split_name
 from skillweave.llm.wrappers import MeteredBackend
-from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.record import Json
 from skillweave.schema.task import Split, Task
 from skillweave.world.dataset import Dataset
@@ -180,6 +180,7 @@ class WorldTasks:
         sampling: Sampling | None = None,
         seed: int = 0,
         personas: int = 1,
+        compact: bool = False,
     ) -> None:
         """Create the source.
 
@@ -190,6 +191,7 @@ class WorldTasks:
             sampling: Sampling of the user's requests; None for the defaults.
             seed: The run's seed, which draws the personas.
             personas: The number of users of each task; trial t has user t modulo this number.
+            compact: Give compact system prompts.
         """
         self._dataset = dataset
         self._opener = opener
@@ -197,6 +199,7 @@ class WorldTasks:
         self._sampling = sampling or Sampling()
         self._seed = seed
         self._personas = personas
+        self._compact = compact
         self._policy = cache(dataset.policy)
         self._blueprint = cache(dataset.blueprint)
 
@@ -225,22 +228,15 @@ class WorldTasks:
         return WorldTask(
             record,
             digest=digest_text(record.model_dump_json()),
-            policy=self._policy(record.world),
+            prompt=partial(instruction, record, self._policy(record.world), blueprint, compact=self._compact),
             role=role,
             user=user,
             opener=self._opener,
-            companies=companies_of(blueprint),
         )
 
     async def close(self) -> None:
         """Close the worlds."""
         self._dataset.close()
-
-
-def companies_of(blueprint: Blueprint) -> dict[str, str]:
-    """Namespace of a company's tools -> the company's name, for a fused world; empty for a single world."""
-    members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
-    return {member.namespace: member.title for member in members}
 
 
 def world_tasks(context: SourceContext) -> WorldTasks:
@@ -258,6 +254,7 @@ def world_tasks(context: SourceContext) -> WorldTasks:
         sampling=sampling_of(user_config(config.rollout)),
         seed=config.seed,
         personas=config.rollout.personas,
+        compact=config.rollout.prompt == "compact",
     )
 
 

@@ -1,62 +1,16 @@
-"""WorldTask: a task of a dataset as a rollout task, with its instruction, its runtime and its score."""
+"""WorldTask: a task of a dataset as a rollout task, with its runtime and its score."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from datetime import date
 from typing import Protocol
 
 from evaluator import score
 from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime
 from rollout.user import User, UserRole
-from skillweave.schema.contract import Policy
 from skillweave.schema.record import Json
-from skillweave.schema.task import Task
 from skillweave.schema.task import Task as TaskRecord
 from skillweave.schema.trajectory import Message, Participant, RolloutScore, SpeakerUsage, UserTurn
 from skillweave.world.session import Session
 from skillweave.world.tools import name_of, namespaces_of, plain_name
-
-PROMPT = """\
-You are the assistant of {company}. You talk with one user, and act for them through your tools.
-
-- Now: {now} (UTC). Today is {weekday}, {date}.
-- {caller}{companies}
-
-Each reply of yours is either words to the user or calls of tools. Words and calls together are possible; the user reads
-the words. Say in words what you have done. The policy below says what you may do; follow it.
-
-{policy}"""
-KNOWN = "The user is signed in: LOGGED_IN_USER is {user}, LOGGED_IN_NAME is {name}."
-UNKNOWN = "The user is not signed in: LOGGED_IN_USER is null."
-SEVERAL = """
-- You act for several companies: {listed} stand before the names of their tools. Whoever is identified with one of them
-  is identified with all. Each company has a key of its own for the person, which its tools fill in."""
-
-
-def instruction(
-    task: Task, policy: Policy, company: str, tools: Sequence[Definition], companies: Mapping[str, str] | None = None
-) -> str:
-    """The system prompt of a task. It leaves out the policy's sections of tools that are not offered.
-
-    Args:
-        task: The task, with clock and caller.
-        policy: The world's policy.
-        company: The name of the company, or of the fused world.
-        tools: The tools that the session offers.
-        companies: Namespace of tools -> name of the company, for a fused world.
-    """
-    env = task.env_variables
-    listed = ", ".join(f"`{namespace}__` for {name}" for namespace, name in (companies or {}).items())
-    return PROMPT.format(
-        company=company,
-        now=task.now,
-        weekday=f"{date.fromisoformat(env.CURRENT_DATE):%A}",
-        date=env.CURRENT_DATE,
-        caller=UNKNOWN
-        if env.LOGGED_IN_USER is None
-        else KNOWN.format(user=env.LOGGED_IN_USER, name=env.LOGGED_IN_NAME),
-        companies=SEVERAL.format(listed=listed) if listed else "",
-        policy=policy.for_tools([name_of(tool) for tool in tools]).text,
-    )
 
 
 class HeldSession(Protocol):
@@ -131,31 +85,28 @@ class WorldTask(RolloutTask):
         record: TaskRecord,
         *,
         digest: str,
-        policy: Policy,
+        prompt: Callable[[Sequence[Definition]], str],
         role: UserRole,
         user: Callable[[], User],
         opener: Opener,
-        companies: Mapping[str, str] | None = None,
     ) -> None:
         """Create the task of one trajectory.
 
         Args:
             record: The task's record in the dataset.
             digest: SHA-256 of the record.
-            policy: The world's policy.
+            prompt: Makes the system prompt for the tools that the session offers.
             role: The role of the user in this trial.
             user: Makes a user who has said nothing yet.
             opener: Opens the session.
-            companies: Namespace of tools -> name of the company, for a fused world.
         """
         self.record = record
         self.id, self.world, self.domains, self.digest = record.id, record.world, record.domains, digest
-        self._policy = policy
+        self._prompt = prompt
         self._role = role
         self._make_user = user
         self._user = user()
         self._opener = opener
-        self._companies = companies
         self._finished: Session | None = None
 
     @property
@@ -191,8 +142,7 @@ class WorldTask(RolloutTask):
 
     def get_instruction(self, runtime: Runtime) -> list[Message]:
         """The system prompt with policy, clock and caller, and the user's first message."""
-        system = instruction(self.record, self._policy, self._role.company, runtime.tools, self._companies)
-        return [Message(role="system", content=system), self._user.open(1)]
+        return [Message(role="system", content=self._prompt(runtime.tools)), self._user.open(1)]
 
     async def complete_runtime(self, runtime: Runtime, messages: Sequence[Message]) -> dict[str, Json]:
         """Keep the finished session for the score."""

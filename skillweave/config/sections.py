@@ -148,6 +148,8 @@ class RolloutConfig(ConfigSection):
     own author at its usual sampling, and offline/user against offline agents."""
     engine: Literal["contract", "mcp"] = "contract"
     """Where sessions run: `contract`: in this process; `mcp`: on the generated servers."""
+    prompt: Literal["full", "compact"] = "full"
+    """The system prompt: with the whole policy, or compact: each rule once, for models with small windows."""
     max_turns: int = Field(default=40, ge=1)
     """Replies in which the agent speaks to the user."""
     max_calls: int = Field(default=60, ge=1)

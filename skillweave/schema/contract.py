@@ -166,6 +166,11 @@ class Policy(Record):
         return [match["name"] for match in _SECTION.finditer(self.text)]
 
     @property
+    def sections(self) -> list[tuple[str, str]]:
+        """Name of each tool that has a section, and the section's text, in order."""
+        return [(match["name"], match[0]) for match in _SECTION.finditer(self.text)]
+
+    @property
     def introduction(self) -> str:
         """The text before the first tool's section."""
         return self.text.partition("<!-- tool: ")[0].strip()
