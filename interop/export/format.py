@@ -72,6 +72,8 @@ class ExportFormat:
     rows: Callable[[Any], Iterable[Row]]
     """The rows of one example, of the type that `takes` names. May raise LeftOut."""
     layout: Layout = "jsonl"
+    under: str = ""
+    """For JSON: the key of the object in which the array stands; empty: the file is the array."""
     file: str = "{split}"
     """The name of a split's file, without its ending."""
     schema: Callable[[], Any] | None = None

@@ -83,9 +83,11 @@ def _write_lines(stream: IO[bytes], format: ExportFormat, rows: Iterable[dict[st
 
 def _write_array(stream: IO[bytes], format: ExportFormat, rows: Iterable[dict[str, Any]]) -> int:
     count = 0
+    head = f"{{{json.dumps(format.under)}: ".encode() if format.under else b""
+    stream.write(head + b"[")
     for count, row in enumerate(rows, start=1):
-        stream.write((b"[\n" if count == 1 else b",\n") + _json(row))
-    stream.write(b"\n]\n" if count else b"[]\n")
+        stream.write((b"\n" if count == 1 else b",\n") + _json(row))
+    stream.write((b"\n]" if count else b"]") + (b"}\n" if format.under else b"\n"))
     return count
 
 
