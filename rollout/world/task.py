@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from evaluator import score
-from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime
+from rollout.task import Answer, Definition, Response, RolloutError, RolloutOutcome, RolloutTask, Runtime
 from rollout.user import User, UserRole
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task as TaskRecord
@@ -151,11 +151,17 @@ class WorldTask(RolloutTask):
         return {}
 
     async def evaluate_result(self, outcome: RolloutOutcome) -> RolloutScore | None:
-        """Score the session with the evaluator's checks."""
+        """Score the session with the evaluator's checks.
+
+        Raises:
+            RolloutError: The world itself failed in a call.
+        """
         session, self._finished = self._finished, None
         if session is None:
             return None
         try:
+            if session.defects:
+                raise RolloutError("world", session.defects[0])
             result = score(self.record, session, outcome.messages, self._user.turns)
         finally:
             session.close()
