@@ -62,7 +62,7 @@ def action_of(given: ActionLike) -> Action:
     if isinstance(given, Message):
         return _of_message(given.model_dump(exclude_none=True))
     if isinstance(given, Mapping):
-        return _of_message(given) if "role" in given or "content" in given or "tool_calls" in given else _calls([given])
+        return _of_message(given) if {"role", "content", "tool_calls"} & {*given} else _calls([given])
     if isinstance(given, Sequence):
         return _calls(given)
     raise ActionError(f"a step is words, a call, a list of calls or a message, not {type(given).__name__}")
@@ -104,13 +104,13 @@ def _of_message(message: Mapping[str, Json]) -> Action:
     return Action("" if words is None else _text(words), made, str(message.get("reasoning_content") or ""))
 
 
-def _calls(given: Sequence[Json]) -> Action:
+def _calls(given: Sequence[object]) -> Action:
     if not 0 < len(given) <= MOST_CALLS:
         raise ActionError(f"a step has 1 to {MOST_CALLS} calls, not {len(given)}")
     return Action(calls=tuple(map(_call, given)))
 
 
-def _call(given: Json) -> ToolCall:
+def _call(given: object) -> ToolCall:
     """A call in OpenAI's form, or flat: `{"name": ..., "arguments": ...}`."""
     if isinstance(given, Mapping):
         inner = given.get("function")
