@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-long test-browser test-vllm test-runners check check-types check-rest format lock bench \
-  bench-compare clean
+.PHONY: run test test-long test-browser test-vllm test-runners test-interop check check-types check-rest format lock \
+  bench bench-compare clean
 
 run: .venv/ready
 	$(BIN)/python -m synth run --config config.yaml
@@ -17,7 +17,7 @@ test: .venv/ready-dev
 	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not vllm and not browser and not runners" $(PARALLEL)
+	$(BIN)/python -m pytest -m "not vllm and not browser and not runners and not interop" $(PARALLEL)
 
 # A real Chromium, installed by apt-get where it is missing and that is allowed; else the tests skip and say why.
 test-browser: .venv/ready-dev
@@ -32,6 +32,12 @@ test-vllm: .venv/ready-dev
 # Dask and Ray in .venv-runners, an environment of its own; where they cannot be had, the tests skip and say why.
 test-runners: .venv/ready-dev
 	$(BIN)/python -m tests.runners.environment
+
+# Other projects' loaders and clients in .venv-interop, an environment for each that needs one of its own; what cannot be
+# installed is skipped, and why.
+test-interop: .venv/ready-dev
+	$(BIN)/python -m tests.interop_targets.environments
+	$(BIN)/python -m pytest -m interop -rs tests/interop_targets
 
 # mypy takes as long as all else, so the two run side by side.
 check: .venv/ready-dev
@@ -64,7 +70,7 @@ bench-compare: .venv/ready
 	$(BIN)/python -m bench compare
 
 clean:
-	rm -rf .venv .venv-vllm .venv-runners .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-vllm .venv-runners .venv-interop .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not ((3, 11) <= sys.version_info[:2] < (3, 15)))' || \
