@@ -1,6 +1,7 @@
-"""Environments in which the targets' own loaders and clients run: `python -m tests.interop_targets.environments [NAME ...]`.
+"""Environments in which the targets' own loaders and clients run.
 
-A target is a package that reads what `interop` exports or talks to what it serves. Targets that fit together share an
+`python -m tests.interop_targets.environments [NAME ...]` builds them, by default all. A target
+is a package that reads what `interop` exports or talks to what it serves. Targets that fit together share an
 environment in `.venv-interop`; packages come from wherever the user's own uv or pip is told to look. Where they cannot
 be had, the reason is written down in the environment's folder, and its tests skip with it.
 
