@@ -11,6 +11,7 @@ from unittest.mock import patch
 import pytest
 
 import evaluator.cli.app
+import interop.cli.app
 import rollout.cli.app
 from evaluator.scoring import worker_pool
 from skillweave import workers
@@ -18,7 +19,7 @@ from tests.shared import ROOT
 
 P = ParamSpec("P")
 R = TypeVar("R")
-MAINS = {"evaluator": evaluator.cli.app.main, "rollout": rollout.cli.app.main}
+MAINS = {"evaluator": evaluator.cli.app.main, "interop": interop.cli.app.main, "rollout": rollout.cli.app.main}
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,12 @@ def run_export(options: ExportOptions) -> int:
         _open_rollouts(run)
         code = _code_digest(options.format, store)
         known = _known(store)
-        _refuse_other(known, run.request, store)
+        try:
+            _refuse_other(known, run.request, store)
+        except ConfigError:
+            if "files" in known:
+                shutil.rmtree(store.root / CACHE, ignore_errors=True)
+            raise
         if _is_complete(known, code, store):
             print(f"this export is complete already; {_next(run, store)}")
         else:

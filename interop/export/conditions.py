@@ -42,7 +42,7 @@ FIELDS: Mapping[str, ExportField] = {
     "failure": ExportField("text", "trajectory"),
     "differs": ExportField("number", "trajectory"),
 }
-"""`calls` and `turns` are the agent's in this trajectory, `golden_calls` those of the task's reference. `differs` is the
+"""`calls` and `turns` are of the agent in this trajectory, `golden_calls` of the task's reference. `differs` is the
 number of recorded results that are not the replay's."""
 OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,

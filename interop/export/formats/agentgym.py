@@ -7,15 +7,10 @@ several calls becomes a turn for each, with its result in between. The number in
 from collections.abc import Iterator, Sequence
 
 from interop.export.format import ExportFormat, LeftOut, Row, TaskExample, TrajectoryExample
-from rollout.react.agent import FORMAT as REACT
-from rollout.react.agent import described, rendered
+from interop.prompt import INSTRUCTION, OK, first_observation
+from rollout.react.agent import rendered
 from skillweave.schema.trajectory import Message
 
-INSTRUCTION = (
-    "You act in an environment of tools and a user. Each observation is a result of a tool or the user's words."
-)
-OK = "Ok."
-"""The scripted reply to the instruction."""
 LOAD = """\
 import json
 
@@ -25,13 +20,6 @@ trajectories = json.load(open("{folder}/train.json"))"""
 def item_id(of: TaskExample) -> str:
     """The id of a task's item."""
     return f"skillweave_{of.index}"
-
-
-def first_observation(prompt: Sequence[Message], tools: Sequence[Row]) -> str:
-    """What the environment says first: the system prompt, the tools, and the user's first message."""
-    system = "\n\n".join(message.content or "" for message in prompt if message.role == "system")
-    user = "\n\n".join(message.content or "" for message in prompt if message.role == "user")
-    return "\n\n".join([system, REACT.format(tools=described(tools)), user])
 
 
 def trajectories(example: TrajectoryExample) -> Iterator[Row]:

@@ -2,7 +2,8 @@
 
 The loader drops a conversation silently unless human and observation turns alternate with gpt and function_call turns.
 So messages of one side that follow each other become one turn, and what cannot be brought into this form is left out
-and counted. Parallel calls are one function_call with a list; their results are one observation.
+and counted. Parallel calls are one function_call with a list; their results are one observation. The form has no place
+for words beside calls: they stand as `content` in the first call, where loaders pass over them.
 """
 
 import json
@@ -15,8 +16,6 @@ from skillweave.schema.trajectory import Message
 
 BETWEEN_RESULTS = "\n</tool_response>\n<tool_response>\n"
 """What LLaMA-Factory itself writes between the results of parallel calls."""
-CALLS = ("<tool_call>", "</tool_call>")
-"""Around the calls of a turn that has words too, which LLaMA-Factory reads so; without words the turn is JSON alone."""
 LOAD = """\
 # LLaMA-Factory: put this into the configuration of a run.
 #   dataset_dir: {folder}
@@ -55,10 +54,9 @@ def _agent_turn(messages: Sequence[Message]) -> Row:
     calls = [call for message in messages for call in objects_of_calls(message)]
     if not calls:
         return {"from": "gpt", "value": words}
-    value = json.dumps(calls if len(calls) > 1 else calls[0], ensure_ascii=False)
-    if any(mark in words or mark in value for mark in CALLS):
-        raise LeftOut("the agent writes the marks of calls as text")
-    return {"from": "function_call", "value": f"{words}\n{CALLS[0]}{value}{CALLS[1]}" if words else value}
+    if words:
+        calls[0]["content"] = words
+    return {"from": "function_call", "value": json.dumps(calls if len(calls) > 1 else calls[0], ensure_ascii=False)}
 
 
 def _other_turn(messages: Sequence[Message]) -> Row:
@@ -86,7 +84,8 @@ FORMAT = ExportFormat(
     takes="trajectories",
     rows=rows,
     layout="json",
-    loss="LLaMA-Factory trains on `gpt` and `function_call` turns, and masks the others.",
+    loss="LLaMA-Factory trains on `gpt` and `function_call` turns, and masks the others. Words that the agent says "
+    "beside calls stand as `content` in the first call; LLaMA-Factory does not train on these.",
     load=LOAD,
     next="llamafactory-cli train CONFIG.yaml dataset_dir={folder} dataset=skillweave_train",
     companions=dataset_info,

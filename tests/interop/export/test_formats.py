@@ -1,0 +1,101 @@
+"""What each format of trajectories holds: the conversation whole, in the form that its loader takes."""
+
+import json
+from pathlib import Path
+
+from rollout.react.agent import read_text
+from tests.interop.export.exports import Record, export, exported, records_in
+
+
+def passing(trajectories: Path) -> list[Record]:
+    """Trajectories that passed when they were held."""
+    return [record for record in records_in(trajectories) if record["score"]["passed"]]
+
+
+def calls_in(messages: list[Record]) -> list[tuple[str, Record]]:
+    """The calls of a conversation."""
+    calls = [call["function"] for message in messages for call in message.get("tool_calls") or ()]
+    return [(call["name"], json.loads(call["arguments"])) for call in calls]
+
+
+def test_openai_rows_are_conversations_that_end_with_the_agent(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    rows = exported("openai", small, tmp_path, "--keep-duplicates", rollouts=trajectories)
+    assert len(rows) == len(passing(trajectories))
+    for row in rows:
+        messages = row["messages"]
+        assert [message["role"] for message in messages[:2]] == ["system", "user"]
+        assert messages[-1]["role"] == "assistant"
+        assert not any(value is None for message in messages for value in message.values())
+        assert {message.get("weight") for message in messages if message["role"] == "assistant"} == {1}
+        ids = [call["id"] for message in messages for call in message.get("tool_calls") or ()]
+        answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+        assert ids[: len(answered)] == answered
+        assert len({*ids}) == len(ids)
+        assert {name for name, _ in calls_in(messages)} <= {tool["function"]["name"] for tool in row["tools"]}
+    assert "###STOP###" not in json.dumps(rows)
+
+
+def test_trl_rows_have_arguments_as_objects_and_tools_as_text(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    rows = exported("trl-sft", small, tmp_path / "trl", rollouts=trajectories)
+    plain = exported("openai", small, tmp_path / "openai", rollouts=trajectories)
+    for row, of in zip(rows, plain, strict=True):
+        assert json.loads(row["tools"]) == of["tools"]
+        calls = [call["function"] for message in row["messages"] for call in message.get("tool_calls") or ()]
+        assert [(call["name"], call["arguments"]) for call in calls] == calls_in(of["messages"])
+        assert all(isinstance(message["content"], str) for message in row["messages"])
+
+
+def test_sharegpt_turns_alternate_and_keep_all_calls(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    rows = exported("sharegpt", small, tmp_path / "sharegpt", rollouts=trajectories)
+    plain = exported("openai", small, tmp_path / "openai", rollouts=trajectories)
+    for row, of in zip(rows, plain, strict=True):
+        turns = row["conversations"]
+        assert len(turns) % 2 == 0
+        assert {turn["from"] for turn in turns[::2]} <= {"human", "observation"}
+        assert {turn["from"] for turn in turns[1::2]} <= {"gpt", "function_call"}
+        calls = [json.loads(turn["value"]) for turn in turns if turn["from"] == "function_call"]
+        listed = [call for one in calls for call in (one if isinstance(one, list) else [one])]
+        assert [(call["name"], call["arguments"]) for call in listed] == calls_in(of["messages"])
+    entries = json.loads((tmp_path / "sharegpt" / "dataset_info.json").read_text())
+    for entry in entries.values():
+        assert (tmp_path / "sharegpt" / entry["file_name"]).is_file()
+        assert {*entry["columns"].values()} == {*rows[0]}
+
+
+def test_ms_swift_gives_each_call_a_message(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    rows = exported("ms-swift", small, tmp_path / "swift", rollouts=trajectories)
+    plain = exported("openai", small, tmp_path / "openai", rollouts=trajectories)
+    for row, of in zip(rows, plain, strict=True):
+        calls = [json.loads(message["content"]) for message in row["messages"] if message["role"] == "tool_call"]
+        assert [(call["name"], call["arguments"]) for call in calls] == calls_in(of["messages"])
+        assert all(message["loss"] for message in row["messages"] if message["role"] in ("assistant", "tool_call"))
+
+
+def test_agenttraj_turns_read_back_as_the_calls_that_were_made(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    rows = exported("agenttraj", small, tmp_path / "traj", rollouts=trajectories)
+    plain = exported("openai", small, tmp_path / "openai", rollouts=trajectories)
+    items = {item["item_id"] for item in exported("agenteval", small, tmp_path / "items")}
+    for row, of in zip(rows, plain, strict=True):
+        turns = row["conversations"]
+        assert [turn["from"] for turn in turns] == ["human", "gpt"] * (len(turns) // 2)
+        assert [turn["loss"] for turn in turns] == [None, False, *[None, True] * (len(turns) // 2 - 1)]
+        read = [read_text(turn["value"]) for turn in turns[3::2]]
+        assert [(one.tool, json.loads(one.arguments)) for one in read if one.tool] == calls_in(of["messages"])
+        assert row["item_id"] in items
+
+
+def test_pairs_part_at_the_agents_first_other_message(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    rows = exported("dpo", small, tmp_path, rollouts=trajectories)
+    assert rows
+    for row in rows:
+        assert [row["chosen"][0]["role"], row["rejected"][0]["role"]] == ["assistant", "assistant"]
+        assert row["chosen"][0] != row["rejected"][0]
+        assert row["prompt"][0]["role"] == "system"
+    once = exported("dpo", small, tmp_path / "once", "--per-task", "1", rollouts=trajectories)
+    assert len({json.dumps(row["prompt"][:2]) for row in once}) == len(once) <= len(rows)
+
+
+def test_a_format_of_trajectories_says_how_to_make_some(small: Path, tmp_path: Path) -> None:
+    done = export("openai", small, tmp_path)
+    assert done.returncode == 2
+    assert "python -m rollout run" in done.stderr

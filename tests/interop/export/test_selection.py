@@ -1,0 +1,133 @@
+"""Which trajectories an export takes: by rewards of the evaluator, by conditions, once each, and the best of a task."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from interop.export.selection import first_difference
+from tests.interop.export.exports import Record, export, exported, records_in, write_records
+
+
+def with_agent_words(record: Record, words: str) -> Record:
+    """The trajectory, with other last words of the agent."""
+    messages = [dict(message) for message in record["messages"]]
+    last = max(place for place, message in enumerate(messages) if message["role"] == "assistant")
+    messages[last]["content"] = (messages[last]["content"] or "") + words
+    return {**record, "messages": messages}
+
+
+def test_the_recorded_score_is_no_evidence(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    honest = exported("openai", small, tmp_path / "honest", rollouts=trajectories)
+    forged = [{**record, "score": {"passed": True, "reward": 1.0, "checks": {}}} for record in records_in(trajectories)]
+    rollouts = write_records(tmp_path / "forged", forged)
+    assert exported("openai", small, tmp_path / "to", rollouts=rollouts) == honest
+
+
+@pytest.mark.parametrize("forged", [{"reward": 1.0, "passed": True}, {"trajectory_digest": "0" * 64}])
+def test_results_of_other_lines_are_made_again(small: Path, trajectories: Path, tmp_path: Path, forged: Record) -> None:
+    results = tmp_path / "results.jsonl"
+    lines = [
+        {
+            "id": record["id"],
+            "agent": record["agent"]["backend"],
+            "user": "offline/user",
+            "trajectory_digest": "",
+            **forged,
+        }
+        for record in records_in(trajectories)
+    ]
+    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    honest = exported("openai", small, tmp_path / "honest", rollouts=trajectories)
+    assert exported("openai", small, tmp_path / "to", "--results", str(results), rollouts=trajectories) == honest
+
+
+def test_conditions_choose(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    every = exported("openai", small, tmp_path / "all", "--where", "all", "--keep-duplicates", rollouts=trajectories)
+    assert len(every) == len(records_in(trajectories))
+    failing = exported(
+        "openai", small, tmp_path / "bad", "--where", "reward<1", "--keep-duplicates", rollouts=trajectories
+    )
+    passing = exported("openai", small, tmp_path / "good", "--keep-duplicates", rollouts=trajectories)
+    assert len(failing) + len(passing) == len(every)
+    careless = exported(
+        "openai",
+        small,
+        tmp_path / "careless",
+        "--where",
+        "agent == offline/careless",
+        "--where",
+        "calls>=1",
+        rollouts=trajectories,
+    )
+    assert 0 < len(careless) < len(passing)
+
+
+@pytest.mark.parametrize(
+    ("condition", "complaint"),
+    [
+        ("rewards==1", "did you mean 'reward'"),
+        ("reward=1", "write FIELD OP VALUE"),
+        ("reward==high", "'high' is none"),
+        ("passed==maybe", "true or false"),
+        ("kind<do", "== or !="),
+        ("split==tests", "did you mean 'test'"),
+    ],
+)
+def test_a_wrong_condition_gives_one_line(
+    small: Path, trajectories: Path, tmp_path: Path, condition: str, complaint: str
+) -> None:
+    done = export("openai", small, tmp_path / "to", "--where", condition, rollouts=trajectories)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_equal_agents_messages_count_once_whatever_their_ids(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    record = next(record for record in records_in(trajectories) if record["score"]["passed"])
+    text = json.dumps(record["messages"])
+    for message in record["messages"]:
+        for call in message.get("tool_calls") or ():
+            text = text.replace(json.dumps(call["id"]), json.dumps(f"other-{call['id']}"))
+    again = {**record, "id": f"{record['task_id']}#7", "trial": 7, "messages": json.loads(text)}
+    other = {**with_agent_words(record, " Goodbye."), "id": f"{record['task_id']}#8", "trial": 8}
+    rollouts = write_records(tmp_path / "rollouts", [other, again, record])
+    assert len(exported("openai", small, tmp_path / "once", rollouts=rollouts)) == 2
+    assert len(exported("openai", small, tmp_path / "all", "--keep-duplicates", rollouts=rollouts)) == 3
+    best = exported("openai", small, tmp_path / "best", "--per-task", "1", rollouts=rollouts)
+    assert [row["messages"][-1]["content"] for row in best] == [
+        max((m for m in record["messages"] if m["role"] == "assistant"), key=record["messages"].index)["content"]
+    ]
+
+
+def test_hostile_lines_are_left_out_and_counted(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    records = [record for record in records_in(trajectories) if record["score"]["passed"]]
+    lost = {**records[0], "id": f"{records[0]['task_id']}#5", "error": {"kind": "provider", "message": "gone"}}
+    unknown = {**records[0], "id": "Nowhere-1#0", "task_id": "Nowhere-1"}
+    silent = {**records[0], "id": f"{records[0]['task_id']}#6", "messages": records[0]["messages"][:2]}
+    rollouts = write_records(tmp_path / "rollouts", [*records, lost, unknown, silent])
+    with (rollouts / "all.jsonl").open("ab") as stream:
+        stream.write(b'[1]\n{"id": 3}\n\xff\xfe\n{"id": "x#0", "messages": [[[')
+    done = export("openai", small, tmp_path / "to", "--where", "all", rollouts=rollouts)
+    assert done.returncode == 0, done.stderr
+    for reason in ("4 (a line that is no trajectory)", "1 (not scored: provider error)", "dataset does not have"):
+        assert reason in done.stdout
+    assert "the agent says nothing" in (tmp_path / "to" / "README.md").read_text()
+
+
+def test_pairs_that_part_at_the_user_are_none() -> None:
+    agent, user = b"\1" * 8, b"\0" * 8
+    assert first_difference([user, agent], [user, b"\1" + b"\2" * 7]) == 1
+    assert first_difference([user, agent], [b"\0" + b"\2" * 7, agent]) is None
+    assert first_difference([user, agent], [user, agent, user]) is None
+
+
+def test_a_split_is_a_file(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    splits = Counter(
+        task["split"] for path in (small / "queries").glob("*.jsonl") for task in map(json.loads, path.open())
+    )
+    rows = exported("agenteval", small, tmp_path / "all")
+    assert len(rows) == sum(splits.values())
+    assert len(exported("agenteval", small, tmp_path / "train", "--split", "train")) == splits["train"]
+    assert not (tmp_path / "train" / "test.json").exists()
