@@ -18,6 +18,7 @@ from skillweave.schema.record import Json, Row
 from skillweave.schema.reports import DatabaseSummary, Diversity, DuplicateCounts, RuleCoverage, TemplateWithoutTasks
 from skillweave.schema.score import StepTruth
 from skillweave.schema.task import Task
+from skillweave.schema.task_row import TaskRow
 from skillweave.schema.template import TaskTemplate, ToolGraph
 from synth.engine.artifact import each, file, joined, jsonl, text
 from synth.engine.context import Context
@@ -67,6 +68,8 @@ FALLEN = each("validated_tasks/{key}.lacking.json", list[TemplateWithoutTasks])
 FUSED_REPLAYS = each("validated_tasks/{key}.json", list[FusedReplays])
 """Under the key `_fused_replays`."""
 QUERIES = jsonl("queries/{key}.jsonl", Task)
+TASK_ROWS = jsonl("data/{key}.jsonl", TaskRow)
+"""By split: the tasks of all worlds as flat rows."""
 STEP_TRUTH = jsonl("step_truth/{key}.jsonl", StepTruth)
 """Only where `step_truth` of s17 asks for it."""
 RULES = each("rules/{key}.json", list[RuleCoverage])

@@ -27,6 +27,7 @@ from synth.engine.artifact import Artifact, split_parts
 from synth.engine.pipeline import load_pipeline
 from synth.reports.card import CARD, write_card
 from synth.reports.decontamination import SHOWN, BenchmarkComparison, BenchmarkTool, read_benchmark, within
+from synth.reports.task_table import table_faults
 from synth.verification.dataset import (
     ProofJob,
     ProofScope,
@@ -39,7 +40,7 @@ from synth.verification.dataset import (
 )
 from synth.verification.worlds import runtime_faults
 
-DATASET_FOLDERS = frozenset({"queries", "policies", "tool_lists", "database", "mcp_servers", "blueprints"})
+DATASET_FOLDERS = frozenset({"queries", "data", "policies", "tool_lists", "database", "mcp_servers", "blueprints"})
 """Folders of what tasks are made of. Each file in them has to be in the manifest."""
 SHOWN_FAULTS = 20
 """Faults of one file that are printed."""
@@ -132,7 +133,7 @@ def _proofs(outputs: Path, *, is_quick: bool) -> int:
         for number, (job, job_faults) in enumerate(run_jobs(jobs, os.cpu_count() or 1), start=1):
             faults += job_faults
             shown.advance(number, f"{job.world}, {counted(len(faults), 'fault')}")
-    faults += [*shared_faults(outputs), *runtime_faults(outputs), *report_faults(dataset)]
+    faults += [*shared_faults(outputs), *runtime_faults(outputs), *report_faults(dataset), *table_faults(dataset)]
     _print_faults(faults)
     if not faults:
         proven = f", {counted(len(servers), 'server')} run in the sandbox"

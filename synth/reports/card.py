@@ -26,6 +26,7 @@ from synth.reports.card_sections import share, table, text
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import Axis, families_in, is_undecided, overlaps
 from synth.reports.rule_coverage import HELD_OUT, gate_rates, read_rules
+from synth.reports.task_table import table_files, table_front
 
 CARD = "README.md"
 SUMMARY = "evaluation/summary.json"
@@ -33,6 +34,11 @@ OF_EVALUATIONS = ("Floors", "Simulated users", "Scripted agents")
 """Sections that tell of evaluations: these may be made, and made again, after the card."""
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 """Size classes by which hubs sort datasets."""
+LOADING = (
+    "`datasets.load_dataset` of this folder reads `data/<split>.jsonl`: a task a row, with the same columns and types "
+    "in all rows. What is nested is JSON text in them. Policies and tools are files that the columns name, and the "
+    "whole record of a task, with what was proved, is the line with its `id` under `queries/`."
+)
 JUDGED_STEP = "s04_blueprint_generation"
 VERDICTS = ("cases agreed", "cases disagreed", "cases undecided")
 """Figures that the step counts if the configuration names a judge."""
@@ -79,9 +85,7 @@ def _front(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[st
     yield from ("---", "pretty_name: Tool-use tasks in simulated companies", f"license: {license}", "language:", "- en")
     yield from ("task_categories:", "- text-generation", "size_categories:", f"- {size}", "tags:")
     yield from ("- tool-use", "- agents", "- synthetic", "- mcp", "- function-calling")
-    yield from ("configs:", "- config_name: default", "  data_files:", "  - split: all", f"    path: {QUERIES}/*.jsonl")
-    for world in dataset.tasks.worlds:
-        yield from (f"- config_name: {world}", "  data_files:", "  - split: all", f"    path: {QUERIES}/{world}.jsonl")
+    yield from table_front(dataset)
     yield from ("---", "")
 
 
@@ -100,6 +104,8 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
         f"A line of `{QUERIES}/<world>.jsonl` is a task; its field `split` says whether it is for training,",
     )
     yield from ("validation or test. `python -m synth verify` proves the folder again from its files.", "")
+    if table_files(dataset):
+        yield from (LOADING, "")
     yield from _section("What it holds", contents(tasks))
     yield from _section("Difficulty", difficulty(tasks) if tasks else [])
     yield from _section("Companies that need each other", interlock(tasks))

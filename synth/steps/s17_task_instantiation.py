@@ -26,6 +26,7 @@ from synth.artifacts import (
     QUERIES,
     RULES,
     STEP_TRUTH,
+    TASK_ROWS,
     TEMPLATES,
     TOOL_LISTS,
     VALIDATED,
@@ -38,6 +39,7 @@ from synth.gates.noise import noisy_task
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
 from synth.reports.diversity import forms_of, without_repeats, write_diversity, write_rules
+from synth.reports.task_table import write_task_table
 from synth.tasks.assembly import TaskAssembler
 from synth.tasks.difficulty import NOISE_FACTOR
 from synth.tasks.replay import Rejected
@@ -52,6 +54,12 @@ class InstantiationParams(Params):
     """Write down, for training, the best next calls at each golden step: a search for each, so it takes its time."""
 
 
+async def write_shared(ctx: Context[InstantiationParams], keys: list[str]) -> None:
+    """Write what all worlds' tasks have in common: their diversity, and the table of tasks."""
+    await write_diversity(ctx, keys)
+    write_task_table(ctx, keys)
+
+
 @step(
     each=BLUEPRINTS,
     fused=CONTRACTS,
@@ -63,8 +71,8 @@ class InstantiationParams(Params):
     params=InstantiationParams,
     questions=[TELL],
     registries=[KINDS],
-    join=write_diversity,
-    join_writes=[DIVERSITY],
+    join=write_shared,
+    join_writes=[DIVERSITY, TASK_ROWS],
 )
 async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> None:
     blueprint = contract_of(ctx)

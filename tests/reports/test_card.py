@@ -1,5 +1,6 @@
 """The card of a dataset: what hubs read of it, and what it says of tasks; the same files, the same bytes."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from synth.cli.app import main
 from synth.cli.options import PipelineSource
 from synth.reports.card import JUDGED_STEP, card_of, write_card
 from synth.reports.card_sections import table, text, users
+from synth.reports.task_table import rows_by_split, table_faults
 from tests.rollout.offline_agents.clinic import a_dataset
 
 
@@ -25,9 +27,46 @@ def test_the_front_is_metadata_that_hubs_read(tmp_path: Path) -> None:
     found = yaml.safe_load(front)
     assert found["license"] == "cc-by-4.0"
     assert found["size_categories"] == ["n<1K"]
-    assert [config["config_name"] for config in found["configs"]] == ["default", "SmallClinic"]
-    paths = [config["data_files"][0]["path"] for config in found["configs"]]
-    assert paths == ["queries/*.jsonl", "queries/SmallClinic.jsonl"]
+    assert "configs" not in found, "records are nested, and no table"
+
+
+def test_the_front_names_the_table_of_each_split_and_the_types_of_its_columns(tmp_path: Path) -> None:
+    dataset = with_table(a_dataset(tmp_path))
+    _, front, _ = card_of(dataset, "unknown").split("---\n", 2)
+    found = yaml.safe_load(front)
+    [config] = found["configs"]
+    files = [(file["split"], file["path"]) for file in config["data_files"]]
+    assert files == [("train", "data/train.jsonl")], "a split without tasks has no file"
+    [info] = found["dataset_info"]
+    types = {feature["name"]: feature.get("dtype") or [feature["sequence"]] for feature in info["features"]}
+    row = json.loads((tmp_path / "data" / "train.jsonl").read_text().splitlines()[0])
+    assert [*types] == [*row]
+    known = {"string": str, "int64": int}
+    assert all(isinstance(row[name], known[type] if isinstance(type, str) else list) for name, type in types.items())
+
+
+def with_table(dataset: Dataset) -> Dataset:
+    """The dataset with its table of tasks."""
+    tasks = [task for world in dataset.tasks.worlds for task in dataset.tasks.of(world)]
+    for split, rows in rows_by_split(tasks).items():
+        lines = "".join(f"{row.model_dump_json()}\n" for row in rows)
+        dataset.store.write(f"data/{split}.jsonl", lines.encode())
+    return dataset
+
+
+def test_a_table_that_is_not_of_the_tasks_is_found(tmp_path: Path) -> None:
+    dataset, path = a_dataset(tmp_path), tmp_path / "data" / "train.jsonl"
+    assert table_faults(dataset) == [], "a dataset may have none"
+    assert table_faults(with_table(dataset)) == []
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[1:]))
+    assert [fault.partition(";")[0] for fault in table_faults(dataset)] == [
+        "data/train.jsonl: is not what the tasks give"
+    ]
+    path.write_text("{}")
+    assert len(table_faults(dataset)) == 1
+    path.rename(path.with_name("test.jsonl"))
+    assert [fault.partition(":")[0] for fault in table_faults(dataset)] == ["data/train.jsonl", "data/test.jsonl"]
 
 
 def test_the_card_counts_tasks_by_kind_and_is_the_same_every_time(tmp_path: Path) -> None:
