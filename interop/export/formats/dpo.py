@@ -40,7 +40,7 @@ FORMAT = ExportFormat(
     about="TRL's DPOTrainer: pairs of a passing and a failing trajectory, from the agent's first message that differs",
     takes="pairs",
     rows=rows,
-    loss="None beside `prompt`, which DPO never trains on; results of tools inside `chosen` and `rejected` count there.",
+    loss="DPO never trains on `prompt`; inside `chosen` and `rejected` the results of tools count too.",
     load=LOAD,
     next="trl dpo --dataset_name {folder} --model_name_or_path MODEL",
 )

@@ -1,4 +1,4 @@
-"""`ms-swift`: conversations in the roles of ms-swift: a `tool_call` for each call, a `tool_response` for each result."""
+"""`ms-swift`: conversations in its roles: a `tool_call` for each call, a `tool_response` for each result."""
 
 import json
 from collections.abc import Iterator
