@@ -15,11 +15,11 @@ from evaluator.replay.golden import digest_of_task
 from evaluator.replay.trial import RecordedTrajectory, UnreadableTrajectoryError, read_trajectory
 from interop.export.conversation import trained_messages
 from interop.export.format import Definition, LeftOut, PairExample, TaskExample, TrajectoryExample
-from rollout.world.instruction import instruction
 from skillweave.base.errors import ArtifactError, WorldError
 from skillweave.schema.result import Result
 from skillweave.schema.trajectory import Message, TrajectoryRecord
 from skillweave.world.dataset import Dataset
+from skillweave.world.instruction import instruction
 from skillweave.world.tools import name_of
 
 

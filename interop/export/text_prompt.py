@@ -4,16 +4,17 @@ It is the chat prompt of the text environments: what a policy is trained on is w
 """
 
 from interop.export.format import Row, TaskExample
-from rollout.react.agent import FORMAT, described
+from interop.prompt import with_tools
 
 
 def text_prompt(example: TaskExample) -> list[Row]:
     """The system prompt with the tools as text, and the user's first message."""
-    how = FORMAT.format(tools=described(example.tools))
     return [
         {
             "role": message.role,
-            "content": f"{message.content}\n\n{how}" if message.role == "system" else message.content,
+            "content": with_tools(message.content or "", example.tools)
+            if message.role == "system"
+            else message.content or "",
         }
         for message in example.prompt
     ]

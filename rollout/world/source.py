@@ -9,7 +9,6 @@ from evaluator.text.facts import UserKnowledge
 from rollout.parts import SourceContext, blamed, part
 from rollout.task import Answer, Definition
 from rollout.user import User, role_of
-from rollout.world.instruction import instruction
 from rollout.world.task import Opener, WorldTask
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import digest_text
@@ -23,6 +22,7 @@ from skillweave.llm.wrappers import MeteredBackend
 from skillweave.schema.record import Json
 from skillweave.schema.task import Split, Task
 from skillweave.world.dataset import Dataset
+from skillweave.world.instruction import instruction
 from skillweave.world.session import Session
 from skillweave.world.tools import result_text
 

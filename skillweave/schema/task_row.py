@@ -72,7 +72,7 @@ def task_row(task: Task) -> TaskRow:
     """The row of a task."""
     record = task.model_dump(mode="json")
     nested = ("persona", "scenario", "env_variables", "namespaces", "noise", "initial_state", "golden", "criteria")
-    texts: dict[str, Any] = {name: compact_json(record[name]) for name in nested}
+    texts: dict[str, Any] = {name: json_text(record[name]) for name in nested}
     return TaskRow(
         **texts,
         **{name: record[name] for name in ("id", "world", "domains", "kind", "split", "login", "now", "tools_hidden")},
@@ -87,7 +87,7 @@ def task_row(task: Task) -> TaskRow:
     )
 
 
-def compact_json(value: object) -> str:
+def json_text(value: object) -> str:
     """A value as JSON text on one line, without spaces."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interop.export.format import ExportFormat, Row, TaskExample
-from skillweave.schema.task_row import RowType, compact_json, task_columns, task_row
+from skillweave.schema.task_row import RowType, json_text, task_columns, task_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +20,7 @@ def rows(example: TaskExample) -> Iterator[Row]:
         **task_row(example.task).model_dump(mode="json"),
         "index": example.index,
         "prompt": [{"role": message.role, "content": message.content or ""} for message in example.prompt],
-        "tools": compact_json(example.tools),
+        "tools": json_text(example.tools),
         "user_system_prompt": example.task.user_system_prompt,
         "task": example.task.model_dump_json(),
     }

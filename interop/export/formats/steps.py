@@ -13,7 +13,7 @@ from interop.export.format import ExportFormat, Row, TaskExample
 from interop.export.golden_states import golden_states
 from skillweave.schema.contract import Call, CallResult
 from skillweave.schema.task import Task
-from skillweave.schema.task_row import compact_json
+from skillweave.schema.task_row import json_text
 from skillweave.world.tools import result_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def rows(example: TaskExample) -> Iterator[Row]:
     """A row for each golden state. Raises LeftOut if the golden calls do not replay."""
-    task, tools, known = example.task, compact_json(example.tools), known_of(example.task)
+    task, tools, known = example.task, json_text(example.tools), known_of(example.task)
     prompt = [_message(message.role, message.content) for message in example.prompt]
     for state in golden_states(example.world, task):
         yield {

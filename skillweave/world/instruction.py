@@ -4,11 +4,10 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from rollout.task import Definition
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.contract import Policy
 from skillweave.schema.task import Task
-from skillweave.world.tools import name_of
+from skillweave.world.tools import ToolDefinition, name_of
 
 PROMPT = """\
 You are the assistant of {company}. You talk with one user, and act for them through your tools.
@@ -40,7 +39,7 @@ _RULE = re.compile(r"\[((?:R|B)\d+)\] (.+?)(?=\s*(?:\[(?:R|B)\d+\]|\*\*|\n|\Z))"
 
 
 def instruction(
-    task: Task, policy: Policy, blueprint: Blueprint, tools: Sequence[Definition], *, compact: bool = False
+    task: Task, policy: Policy, blueprint: Blueprint, tools: Sequence[ToolDefinition], *, compact: bool = False
 ) -> str:
     """The system prompt of a task. It leaves out the policy's sections of tools that are not offered.
 
