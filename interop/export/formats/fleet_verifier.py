@@ -172,7 +172,11 @@ def _texts(value: Json) -> Iterator[str]:
         moment = None
     if moment is None:
         return
-    days = [text[:10], f"{moment.day} {moment:%B}", f"{moment:%B} {moment.day}", f"{moment:%B} {moment.day}th"]
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(moment.day % 10 * (moment.day // 10 != 1), "th")
+    days = [text[:10], f"{moment.day} {moment:%B}", f"{moment:%B} {moment.day}"]
+    days += [
+        f"{moment.day}{ending} of {moment:%B}" if of else f"{moment:%B} {moment.day}{ending}" for of in (False, True)
+    ]
     if len(text) == len("YYYY-MM-DD"):
         yield from days
         return

@@ -13,6 +13,7 @@ from interop.export.formats.fleet import FORMAT, rows
 from interop.export.formats.fleet_verifier import _forms, can_verify
 from interop.export.writer import write_rows
 from skillweave.base.store import Store
+from skillweave.schema.criteria import FactToTell
 from skillweave.schema.task import Task
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
@@ -62,6 +63,14 @@ def verifier(example: TaskExample) -> Verifier:
 
 def answer(task: Task) -> str:
     return f"It is {' and '.join([*_forms(fact)][-1] for fact in task.criteria.communicate)}."
+
+
+@pytest.mark.parametrize(
+    ("day", "form"), [("2025-03-21", "March 21st"), ("2025-03-12", "12th of March"), ("2025-03-03", "March 3rd")]
+)
+def test_days_are_told_in_the_usual_forms(day: str, form: str) -> None:
+    fact = FactToTell(fact="told_1", noun="day", values=[day], type="date")
+    assert {form, day} <= {*_forms(fact)}
 
 
 def test_golden_calls_pass_and_doing_nothing_and_one_change_more_or_less_fail(joined: Path) -> None:
