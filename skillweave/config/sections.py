@@ -65,6 +65,9 @@ class SplitsConfig(ConfigSection):
     holdout_domains: list[str] = Field(default_factory=list)
     """Domains kept entirely for testing, by their names in domain_topics.json; so is every fused world with one of
     them."""
+    customers_apart: bool = False
+    """Draw the split of each customer by name, for all worlds: no customer of a company is in two splits, also where
+    worlds share the company. There are fewer tasks then, since fewer persons may have those of a split."""
 
     @model_validator(mode="after")
     def _are_shares(self) -> "SplitsConfig":

@@ -23,6 +23,7 @@ from skillweave.world.dataset import QUERIES, Dataset
 from synth.reports import card_sections as sections
 from synth.reports.card_contents import contents, difficulty, interlock
 from synth.reports.card_sections import share, table, text
+from synth.reports.card_tokens import tokens
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import Axis, families_in, is_undecided, overlaps
 from synth.reports.rule_coverage import HELD_OUT, gate_rates, read_rules
@@ -108,6 +109,7 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
         yield from (LOADING, "")
     yield from _section("What it holds", contents(tasks))
     yield from _section("Difficulty", difficulty(tasks) if tasks else [])
+    yield from _section("Tokens", tokens(dataset, tasks) if tasks else [])
     yield from _section("Companies that need each other", interlock(tasks))
     yield from _section("What was proved", sections.gates(tasks, gate_rates(dataset, tasks)))
     yield from _section("Shortest solutions", sections.planner(tasks))
@@ -177,10 +179,13 @@ def _across(tasks: Sequence[Task]) -> list[str]:
         apart |= {name} if len(set.union(*worlds.values())) > 1 and len(worlds) > 1 else set()
     if not several:
         return []
+    shared = f"Worlds that share a company share its customers: of {len(several):,} with tasks in several of them, "
+    if not apart:
+        return [f"{shared}0 are in different splits there.", ""]
     return [
-        f"Worlds that share a company share its customers: of {len(several):,} with tasks in more than one of them, "
-        f"{len(apart):,} are in different splits there. Leave out worlds of several companies, or hold domains out "
-        "(`splits.holdout_domains`), where that matters.",
+        f"{shared}{len(apart):,} are in different splits there. Where that matters, draw each customer's split for "
+        "all worlds (`splits.customers_apart`), hold domains out (`splits.holdout_domains`), or leave out worlds of "
+        "several companies.",
         "",
     ]
 

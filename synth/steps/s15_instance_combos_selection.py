@@ -5,10 +5,15 @@ call is made before the next one is sought. In a fused world, where few persons 
 created as well, and more candidates are chosen than are wanted: s16 keeps those that pass first.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 from pydantic import Field
 
+from skillweave.config.sections import SplitsConfig
 from skillweave.schema.combination import Combination
 from skillweave.schema.reports import TemplateWithoutTasks
+from skillweave.schema.task import Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -32,7 +37,7 @@ from synth.gates.indirect_route import indirect_route_reason
 from synth.tasks.forms import FORMS
 from synth.tasks.kinds import KINDS
 from synth.tasks.selection import ENOUGH, SelectionInput, choose_instances, fewer_one_way, find_candidates
-from synth.tasks.splits import splits_of
+from synth.tasks.splits import customer_split, splits_of
 from synth.tasks.turns import is_goal
 
 
@@ -79,7 +84,16 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
     seed = f"{ctx.seed}/combinations"
     levels = ctx.difficulty.shares
     inputs = SelectionInput(
-        blueprint, ctx.path(DATABASE), ctx.now, templates, most, splits, seed, ctx.params.enough, levels
+        blueprint,
+        ctx.path(DATABASE),
+        ctx.now,
+        templates,
+        most,
+        splits,
+        seed,
+        ctx.params.enough,
+        levels,
+        split_of_customer(servers_of(blueprint), ctx.splits, str(ctx.seed)),
     )
     if is_fused(ctx):
         selection = await ctx.offload(find_candidates, inputs)
@@ -91,6 +105,16 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
     ctx.write(COMBINATIONS, key, selection.combinations)
     ctx.write(QUOTAS, key, most if is_fused(ctx) else {})
     ctx.write(LACKING, key, selection.lacking)
+
+
+def split_of_customer(domains: list[str], splits: SplitsConfig, seed: str) -> Callable[[str], Split] | None:
+    """How the customers of a world are put into splits; None if each world allots its own.
+
+    In a world of held-out domains alone all is for testing, and so it is wherever else these domains are.
+    """
+    if not splits.customers_apart or all(name in splits.holdout_domains for name in domains):
+        return None
+    return partial(customer_split, splits=splits, seed=seed)
 
 
 def misfit(world: World, combination: Combination) -> str | None:

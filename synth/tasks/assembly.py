@@ -39,6 +39,7 @@ from synth.contracts.wording import VALUE_PLACEHOLDER, name_in_words, short_tool
 from synth.tasks.difficulty import difficulty_of
 from synth.tasks.kinds import KINDS
 from synth.tasks.requests import later_facts, request_of
+from synth.tasks.splits import person_name
 
 
 def persona_of(row: Row, now: str, random: Random) -> Persona:
@@ -50,7 +51,7 @@ def persona_of(row: Row, now: str, random: Random) -> Persona:
     """
     style, patience = draw_style(random)
     return Persona(
-        name=str(row.get("full_name") or "the caller"),
+        name=person_name(row),
         age=_age(str(row.get("date_of_birth") or ""), now, Random(f"{sorted(map(str, row.values()))}")),
         style=style,
         patience=patience,

@@ -25,7 +25,7 @@ from synth.tasks.candidates import CandidateFinder
 from synth.tasks.combinations import combinations_of
 from synth.tasks.difficulty import difficulty_of, level_expected
 from synth.tasks.kinds import NoInstance
-from synth.tasks.splits import SPARE_FACTOR, STRICTEST_FIRST, SplitDemand, allot_persons, relatives_of
+from synth.tasks.splits import SPARE_FACTOR, STRICTEST_FIRST, SplitDemand, allot_persons, person_name, relatives_of
 from synth.tasks.turns import TemplateTurns, Turns, is_goal
 
 ENOUGH = "there are enough instances without it"
@@ -58,6 +58,8 @@ class SelectionInput:
     0: every template is tried."""
     levels: Mapping[int, float] = field(default_factory=lambda: DifficultyConfig().shares)
     """Level -> share of the instances that is wanted; of others there are none."""
+    split_of_customer: Callable[[str], Split] | None = None
+    """Name of a person -> their split in all worlds; None: each world allots its persons by what its templates need."""
 
     def expected(self) -> dict[str, int]:
         """Template of which instances are wanted -> about the level of its tasks."""
@@ -67,6 +69,15 @@ class SelectionInput:
             for one in self.templates
             if self.most[one.id]
         }
+
+
+def allotted_persons(world: World, inputs: SelectionInput, demands: Sequence[SplitDemand]) -> dict[str, Split]:
+    """The split of each person of a world."""
+    split_of = inputs.split_of_customer
+    if split_of is None:
+        return allot_persons(world.callers, demands)
+    rows = {caller: world.original(world.people.table, caller) or {} for caller in world.callers}
+    return {caller: split_of(person_name(row)) for caller, row in rows.items()}
 
 
 class Selection(NamedTuple):
@@ -159,7 +170,7 @@ class InstanceChooser:
             SplitDemand(split, frozenset(one.caller for one in able.get(name, ())), self.inputs.most[name])
             for name, split in ((one.id, self.inputs.splits[one.id]) for one in self.inputs.templates)
         ]
-        split_of = allot_persons(self.world.callers, demands)
+        split_of = allotted_persons(self.world, self.inputs, demands)
         return {split: [one for one in self.world.callers if split_of[one] == split] for split in STRICTEST_FIRST}
 
     def _tried(self, template: TaskTemplate) -> list[Combination]:
@@ -222,7 +233,7 @@ def _candidates(world: World, inputs: SelectionInput) -> Selection:
         for name, one in finders.items()
         if not one.template.forms
     ]
-    split_of = allot_persons(world.callers, demands)
+    split_of = allotted_persons(world, inputs, demands)
     turns = Turns(inputs.templates, inputs.levels)
     expected = {name: level for name, level in inputs.expected().items() if name in finders}
     lanes = TemplateTurns(turns, expected, inputs.most, inputs.enough, is_fused=True)

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from skillweave.config.load import nearest
 from skillweave.config.sections import SplitsConfig
 from skillweave.schema.combination import Combination
+from skillweave.schema.record import Value
 from skillweave.schema.task import Split
 from skillweave.schema.template import TaskTemplate
 from synth.tasks.turns import is_goal, is_refusal
@@ -25,6 +26,8 @@ SPARE_FACTOR = 3
 FIRST_WORTH = 200
 NEXT_WORTH = 100
 """What the first instance of a template is worth, and each further one."""
+WIDEST = Fraction(1, 3)
+"""Largest share of validation and test together of which customers have twice as much."""
 STRICTER_WORTH = 1
 """What an instance is worth more for each split that is less strict than its own."""
 
@@ -135,6 +138,25 @@ def allot_persons(callers: Sequence[str], demands: Sequence[SplitDemand]) -> dic
     for split in splits[:-1]:
         _fill(split, home, allotted, demands)
     return allotted
+
+
+def person_name(row: Mapping[str, Value]) -> str:
+    """The name by which a person is known in every world.
+
+    Args:
+        row: The person's row.
+    """
+    return str(row.get("full_name") or "the caller")
+
+
+def customer_split(name: str, splits: SplitsConfig, seed: str) -> Split:
+    """The split of a customer in all worlds, drawn by name.
+
+    Validation and test get twice their shares where at least a third stays for training: few persons can have a task.
+    """
+    widened = 2 if splits.validation + splits.test <= WIDEST else 1
+    place = Random(f"{seed}/customers/{name}").random() / widened
+    return _split_at(place, splits)
 
 
 def _fill(split: Split, home: Split, allotted: dict[str, Split], demands: Sequence[SplitDemand]) -> None:

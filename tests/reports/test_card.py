@@ -138,3 +138,23 @@ def test_the_command_says_how_to_verify_the_folder(tmp_path: Path, capsys: pytes
         main(PipelineSource(), ["card", "--outputs-dir", str(outputs)])
     assert ended.value.code == 0
     assert capsys.readouterr().out.rstrip().endswith(f"next: python -m synth verify '{outputs}'")
+
+
+def test_the_card_counts_tokens_with_both_prompts(tmp_path: Path) -> None:
+    card = card_of(a_dataset(tmp_path), "unknown")
+    section = card.split("## Tokens\n", 1)[1].split("##", 1)[0]
+    figures = {
+        cells[1].strip(): [int(cell.replace(",", "")) for cell in cells[2:-1]]
+        for line in section.splitlines()
+        if (cells := line.split("|"))[0] == "" and len(cells) > 3 and cells[1].strip() in ("full", "compact")
+    }
+    assert figures["full"][1:3] == figures["compact"][1:3], "tools and first message are the same"
+    for system, tools, first, together, middle, most in figures.values():
+        assert abs(system + tools + first - together) <= 2
+        assert 0 < middle <= most
+
+
+def test_a_dataset_without_policies_has_a_card_without_tokens(tmp_path: Path) -> None:
+    dataset = a_dataset(tmp_path)
+    (tmp_path / "policies" / "SmallClinic.md").unlink()
+    assert "## Tokens" not in card_of(dataset, "unknown")

@@ -6,7 +6,7 @@ import pytest
 
 from skillweave.config.sections import SplitsConfig
 from skillweave.schema.template import TaskTemplate
-from synth.tasks.splits import families_of, holdout_fault, splits_of
+from synth.tasks.splits import customer_split, families_of, holdout_fault, splits_of
 
 
 def templates(count: int, world: str = "Hotel") -> list[TaskTemplate]:
@@ -95,3 +95,16 @@ def test_a_domain_that_is_not_there_cannot_be_held_out() -> None:
         "splits.holdout_domains names 'CityHotl', which is no domain of this run; did you mean 'CityHotel'?"
     )
     assert holdout_fault(SplitsConfig(holdout_domains=["Airline"]), ["CityHotel", "Airline"]) is None
+
+
+def test_a_customer_is_in_one_split_in_all_worlds_and_most_train() -> None:
+    splits = SplitsConfig(validation=0.1, test=0.1, customers_apart=True)
+    drawn = Counter(customer_split(f"Person {number}", splits, "7") for number in range(1000))
+    assert 150 < drawn["test"] < 250, "twice the share: few persons can have a task"
+    assert 150 < drawn["validation"] < 250
+    assert customer_split("Ana", splits, "7") == customer_split("Ana", splits, "7")
+    assert any(customer_split(f"P{n}", splits, "7") != customer_split(f"P{n}", splits, "8") for n in range(20))
+
+
+def test_customers_are_all_for_testing_where_everything_is() -> None:
+    assert {customer_split(f"P{n}", SplitsConfig(validation=0, test=1), "7") for n in range(50)} == {"test"}
