@@ -282,7 +282,8 @@ def listen(host: str, port: int) -> socket.socket:
     """Open a socket that accepts connections. Raises ConfigError if the address cannot be used."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind)
+        # Of a socket whose protocol is not named, asyncio leaves Nagle's algorithm on: 40 ms for each answer.
+        bound = socket.socket(family, kind, socket.IPPROTO_TCP)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except (OSError, UnicodeError) as error:
