@@ -21,7 +21,9 @@ from tests.authors.ways import WAYS, Way
 from tests.pipeline.small import artifacts, differing
 
 QUERIES = f"queries/{WORLD}.jsonl"
-OF_TASKS = {QUERIES, f"rules/{WORLD}.json", "report/duplicates.json", "report/diversity.json", "README.md"}
+TABLE = {f"data/{split}.jsonl" for split in ("train", "validation", "test")}
+REPORTS = {"report/duplicates.json", "report/diversity.json", "README.md"}
+OF_TASKS = {QUERIES, f"rules/{WORLD}.json", *REPORTS, *TABLE}
 """The tasks, and what tells of them."""
 
 

@@ -27,7 +27,8 @@ REPLAYS = "validated_tasks/_fused_replays.json"
 DONE = re.compile(r"^(s\d\d) (\S+): done", re.MULTILINE)
 
 
-ABOUT_ALL = ("README.md", "report/diversity.json", "report/duplicates.json")
+TABLE = tuple(f"data/{split}.jsonl" for split in ("train", "validation", "test"))
+ABOUT_ALL = ("README.md", "report/diversity.json", "report/duplicates.json", *TABLE)
 """What tells of the tasks of all worlds."""
 REPORTS = "report/*.json"
 """What makes such a report."""
