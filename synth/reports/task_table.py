@@ -16,6 +16,7 @@ from skillweave.world.dataset import Dataset
 from synth.artifacts import QUERIES, TASK_ROWS
 from synth.engine.context import Context
 from synth.engine.step import Params
+from synth.reports.diversity import write_diversity
 
 P = TypeVar("P", bound=Params)
 
@@ -31,8 +32,12 @@ def rows_by_split(tasks: Iterable[Task]) -> dict[Split, list[TaskRow]]:
     return {split: own for split, own in rows.items() if own}
 
 
-def write_task_table(ctx: Context[P], keys: Iterable[str]) -> None:
-    """Write the rows of all worlds' tasks, by split. A split without tasks has no file, which no reader takes."""
+async def write_shared(ctx: Context[P], keys: list[str]) -> None:
+    """Write what tells of the tasks of all worlds: their diversity, and the table of tasks.
+
+    A split without tasks has no file: no reader takes an empty one.
+    """
+    await write_diversity(ctx, keys)
     tasks = (task for key in sorted(keys) for task in ctx.read(QUERIES, key))
     for split, rows in rows_by_split(tasks).items():
         ctx.write(TASK_ROWS, split, rows)

@@ -5,15 +5,10 @@ call is made before the next one is sought. In a fused world, where few persons 
 created as well, and more candidates are chosen than are wanted: s16 keeps those that pass first.
 """
 
-from collections.abc import Callable
-from functools import partial
-
 from pydantic import Field
 
-from skillweave.config.sections import SplitsConfig
 from skillweave.schema.combination import Combination
 from skillweave.schema.reports import TemplateWithoutTasks
-from skillweave.schema.task import Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.artifacts import (
@@ -37,7 +32,7 @@ from synth.gates.indirect_route import indirect_route_reason
 from synth.tasks.forms import FORMS
 from synth.tasks.kinds import KINDS
 from synth.tasks.selection import ENOUGH, SelectionInput, choose_instances, fewer_one_way, find_candidates
-from synth.tasks.splits import customer_split, splits_of
+from synth.tasks.splits import split_of_customer, splits_of
 from synth.tasks.turns import is_goal
 
 
@@ -105,16 +100,6 @@ async def instance_combos_selection(ctx: Context[ComboParams], key: str) -> None
     ctx.write(COMBINATIONS, key, selection.combinations)
     ctx.write(QUOTAS, key, most if is_fused(ctx) else {})
     ctx.write(LACKING, key, selection.lacking)
-
-
-def split_of_customer(domains: list[str], splits: SplitsConfig, seed: str) -> Callable[[str], Split] | None:
-    """How the customers of a world are put into splits; None if each world allots its own.
-
-    In a world of held-out domains alone all is for testing, and so it is wherever else these domains are.
-    """
-    if not splits.customers_apart or all(name in splits.holdout_domains for name in domains):
-        return None
-    return partial(customer_split, splits=splits, seed=seed)
 
 
 def misfit(world: World, combination: Combination) -> str | None:

@@ -38,8 +38,8 @@ from synth.engine.step import Params, step
 from synth.gates.noise import noisy_task
 from synth.planner.problem import DEFAULT_BOUNDS
 from synth.planner.solutions import step_truths
-from synth.reports.diversity import forms_of, without_repeats, write_diversity, write_rules
-from synth.reports.task_table import write_task_table
+from synth.reports.diversity import forms_of, without_repeats, write_rules
+from synth.reports.task_table import write_shared
 from synth.tasks.assembly import TaskAssembler
 from synth.tasks.difficulty import NOISE_FACTOR
 from synth.tasks.replay import Rejected
@@ -52,12 +52,6 @@ class InstantiationParams(Params):
     """Share of the tasks with planted faults, of those that are carried out; of hard ones up to twice as much."""
     step_truth: bool = False
     """Write down, for training, the best next calls at each golden step: a search for each, so it takes its time."""
-
-
-async def write_shared(ctx: Context[InstantiationParams], keys: list[str]) -> None:
-    """Write what all worlds' tasks have in common: their diversity, and the table of tasks."""
-    await write_diversity(ctx, keys)
-    write_task_table(ctx, keys)
 
 
 @step(
@@ -80,7 +74,6 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
     assembler = TaskAssembler(world, [ctx.read(DOMAIN_TOPICS, server) for server in servers_of(blueprint)])
     templates = {template.id: template for template in ctx.read(TEMPLATES)}
     splits = splits_of(templates.values(), servers_of(blueprint), ctx.splits, str(ctx.seed))
-
     usable = {*Policy(world=key, text=ctx.read(POLICIES)).tools} & {name_of(tool) for tool in ctx.read(TOOL_LISTS)}
     validated: dict[str, ValidatedTask] = {}
     for one in ctx.read(VALIDATED):
@@ -99,8 +92,7 @@ async def task_instantiation(ctx: Context[InstantiationParams], key: str) -> Non
         for name, one in validated.items()
         if name in tellings
     ]
-    noisy = [_with_noise(ctx, world, task) for task in told]
-    tasks = without_repeats(ctx, noisy, families_of(templates.values()))
+    tasks = without_repeats(ctx, [_with_noise(ctx, world, task) for task in told], families_of(templates.values()))
     for task in tasks:
         forms = [f"{form} form" for form in forms_of(task)]
         for name in (task.kind, task.split, f"level {task.difficulty.level}", *forms):

@@ -7,6 +7,7 @@ in two.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from math import ceil
 from random import Random
 from typing import NamedTuple, TypeVar
@@ -138,6 +139,22 @@ def allot_persons(callers: Sequence[str], demands: Sequence[SplitDemand]) -> dic
     for split in splits[:-1]:
         _fill(split, home, allotted, demands)
     return allotted
+
+
+def split_of_customer(domains: Collection[str], splits: SplitsConfig, seed: str) -> Callable[[str], Split] | None:
+    """How the customers of a world are put into splits; None if each world allots its own.
+
+    In a world of held-out domains alone all is for testing, and so it is wherever else these domains are.
+
+    Args:
+        domains: The domains that the world consists of.
+
+    Returns:
+        A function from a person's name to their split.
+    """
+    if not splits.customers_apart or all(name in splits.holdout_domains for name in domains):
+        return None
+    return partial(customer_split, splits=splits, seed=seed)
 
 
 def person_name(row: Mapping[str, Value]) -> str:

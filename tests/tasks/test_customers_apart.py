@@ -9,9 +9,8 @@ import pytest
 from skillweave.config.sections import SplitsConfig
 from skillweave.schema.task import Split
 from skillweave.world.world import World
-from synth.steps.s15_instance_combos_selection import split_of_customer
 from synth.tasks.selection import SelectionInput, allotted_persons
-from synth.tasks.splits import SplitDemand
+from synth.tasks.splits import SplitDemand, split_of_customer
 from tests.world.fused.domains import a_fused_world, a_world
 
 WORLDS = {"Clinic": a_world("Clinic"), "Gym": a_world("Gym"), "joined": a_fused_world()}
