@@ -1,0 +1,1 @@
+"""Environments in process: a module for each framework, which alone imports it."""
