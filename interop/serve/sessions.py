@@ -182,7 +182,7 @@ class SessionPool:
         self.most = most
         self.new_id = new_id
         self.counts = SessionCounts()
-        self._idle_timeout_s = idle_timeout_s
+        self.idle_timeout_s = idle_timeout_s
         self._sessions: dict[str, EpisodeSession] = {}
 
     def __len__(self) -> int:
@@ -219,7 +219,7 @@ class SessionPool:
 
     async def reap(self) -> int:
         """Close the sessions that have been idle too long. Returns how many."""
-        idle = [session for session in self._sessions.values() if session.idle_s > self._idle_timeout_s]
+        idle = [session for session in self._sessions.values() if session.idle_s > self.idle_timeout_s]
         for session in idle:
             if self._sessions.pop(session.id, None) is not None:
                 self.counts.reaped += 1
@@ -241,7 +241,7 @@ class SessionPool:
             await self.factory.close()
 
     async def _keep_reaping(self) -> None:
-        pause = min(max(self._idle_timeout_s / 10, 0.05), 30.0)
+        pause = min(max(self.idle_timeout_s / 10, 0.05), 30.0)
         while True:
             await asyncio.sleep(pause)
             await self.reap()
