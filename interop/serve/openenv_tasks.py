@@ -14,6 +14,8 @@ from skillweave.schema.record import Json
 
 NAME = "skillweave"
 """The name of the environment."""
+WIRE_VERSION = "1.0.0"
+"""The version of OpenEnv's HTTP interface, as `openenv validate` reads it."""
 _TEXT: dict[str, Json] = {"type": "string"}
 _MESSAGES: dict[str, Json] = {"type": "array", "items": {"type": "object"}, "description": "In OpenAI's form."}
 _TOOLS: dict[str, Json] = {
@@ -171,7 +173,7 @@ class TaskCatalogue:
             path: {verb.lower(): {"responses": {"200": {"description": "OK"}}} for verb in verbs if verb != "HEAD"}
             for path, verbs in paths.items()
         }
-        return reply({"openapi": "3.1.0", "info": {"title": NAME, "version": _version()}, "paths": described})
+        return reply({"openapi": "3.1.0", "info": {"title": NAME, "version": WIRE_VERSION}, "paths": described})
 
 
 def _place(index: Json, ids: Sequence[str]) -> int:

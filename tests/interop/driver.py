@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable, Coroutine, Generator, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from interop.environment import Environment
+from interop.in_process import Environment
 from interop.episode import Episode
 from rollout.offline.agents import offline_agent
 from rollout.task import Definition
@@ -51,12 +52,13 @@ def player(agent: Backend, task_id: str, opening: Sequence[Message], tools: Sequ
     raise AssertionError(f"{task_id} is not over after {MOST_STEPS} steps")
 
 
+@cache
 def scripted(name: str, dataset: Dataset) -> Backend:
     """A scripted agent: `oracle`, `nothing` and the others."""
     return offline_agent(name, dataset, 7)
 
 
-def play(
+def converse(
     agent: Backend,
     task_id: str,
     opening: Sequence[Message],
@@ -80,15 +82,15 @@ async def play_episode(agent: Backend, episode: Episode) -> Heard:
     return Heard(step.observation, step.reward, step.done)
 
 
-def play_environment(agent: Backend, environment: Environment, task_id: str) -> Heard:
-    """Play a task in an environment."""
+def play(environment: Environment, task_id: str, agent: str) -> Heard:
+    """Play a task in an environment with the scripted agent of a name. Returns the last step."""
 
     def take(message: Message) -> Heard:
         step = environment.step(message)
         return Heard(step.observation, step.reward, step.done)
 
     begun = environment.reset(task_id)
-    return play(agent, task_id, begun.messages, begun.tools, take)
+    return converse(scripted(agent, environment.factory.dataset), task_id, begun.messages, begun.tools, take)
 
 
 def results(message: Message, texts: Sequence[str]) -> list[Message]:
