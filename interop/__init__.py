@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interop.environment import Environment
+    from interop.in_process import Environment
 
 __all__ = ["environment"]
 
 
 def environment(outputs: "str | Path", **options: Any) -> "Environment":
-    """An environment on the tasks of an outputs folder. For the options see `interop.environment.Environment`."""
-    from interop.environment import Environment
+    """An environment on the tasks of an outputs folder. For the options see `interop.in_process.Environment`."""
+    from interop.in_process import Environment
 
     return Environment(Path(outputs), **options)

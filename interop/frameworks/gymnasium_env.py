@@ -6,7 +6,7 @@ blocks. The reward is 0 until the episode ends.
 
 from typing import Any
 
-from interop.environment import Environment
+from interop.in_process import Environment
 from interop.frameworks.shared import missing, options_from
 from skillweave.base.errors import ConfigError
 

@@ -1,14 +1,16 @@
 """What the classes of all frameworks share: datasets that a process opens once, and what to install."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from interop.environment import Observation
+from interop.actions import ActionLike
 from interop.environments import EpisodeFactory, configuration
+from interop.episode import Episode, EpisodeError, Step
+from interop.in_process import Environment, Observation, in_background
 from interop.prompt import with_tools
 from skillweave.base.errors import ConfigError
 from skillweave.schema.task import Split
@@ -53,6 +55,52 @@ class DatasetOptions:
         if not outputs:
             raise ConfigError(f"give the outputs folder of a run: outputs=..., or set {OUTPUTS_VARIABLE}")
         return _factory(str(Path(outputs).resolve()), self.user, self.split, self.compact, self.config)
+
+
+class BackgroundEpisode:
+    """An episode for frameworks with an event loop of their own; it runs on that of all episodes."""
+
+    def __init__(self, factory: EpisodeFactory, task_id: str) -> None:
+        """Create an episode; `open` begins it.
+
+        Args:
+            factory: The tasks.
+            task_id: The task.
+        """
+        self._factory = factory
+        self._task_id = task_id
+        self._episode: Episode | None = None
+
+    async def open(self) -> Episode:
+        """Begin the episode. Raises SkillweaveError."""
+        self._episode = await in_background(self._factory.open(self._task_id))
+        return self._episode
+
+    async def current(self) -> Episode:
+        """The episode. Raises EpisodeError before it is opened."""
+        if self._episode is None:
+            raise EpisodeError("over", f"the episode of {self._task_id!r} is not open")
+        return self._episode
+
+    async def step(self, action: ActionLike, *, text: bool = False) -> Step:
+        """Take a step; see `Episode.step`. Raises ActionError or EpisodeError."""
+        return await in_background((await self.current()).step(action, text=text))
+
+    async def finish(self) -> Step:
+        """End the episode as it stands, and score it. Raises EpisodeError."""
+        return await in_background((await self.current()).finish())
+
+    async def close(self) -> None:
+        """Release the session. It can be called twice."""
+        if self._episode is not None:
+            await in_background(self._episode.close())
+
+
+def openings(factory: EpisodeFactory) -> Iterator[Observation]:
+    """How each task begins: prompt and tools, in the dataset's order."""
+    with Environment(factory) as environment:
+        for id in factory.ids:
+            yield environment.reset(id)
 
 
 def chat_of(begun: Observation) -> list[dict[str, str]]:

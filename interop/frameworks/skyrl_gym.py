@@ -6,7 +6,7 @@ reward of each step. Registrations hold in one process: register where the train
 
 from typing import Any
 
-from interop.environment import Environment
+from interop.in_process import Environment
 from interop.frameworks.shared import DatasetOptions, chat_of, missing, options_from
 from skillweave.base.errors import ConfigError
 

@@ -14,9 +14,9 @@ from keyword import iskeyword
 from typing import Any, Literal
 
 from interop.actions import ActionLike
-from interop.environment import Environment
+from interop.in_process import Environment
 from interop.episode import EpisodeError
-from interop.frameworks.shared import DatasetOptions
+from interop.frameworks.shared import DatasetOptions, openings
 from interop.words import SPEAK, call_as_action
 from rollout.task import Definition
 from skillweave.base.errors import ConfigError
@@ -139,23 +139,19 @@ def environment_class(name: str, tools: Sequence[Definition], options: DatasetOp
 
 def _tasks(options: DatasetOptions) -> Iterator[tuple[dict[str, Any], list[Definition]]]:
     factory = options.factory()
-    with Environment(factory) as environment:
-        for id in factory.ids:
-            begun = environment.reset(id)
-            task = factory.record(id)
-            system, *others = begun.messages
-            prompt = [{"role": "system", "content": f"{system.content}\n\n{HOW}"}]
-            prompt += [{"role": message.role, "content": message.content or ""} for message in others]
-            yield (
-                {
-                    "prompt": prompt,
-                    "environment": _name(task.world, begun.tools),
-                    "task_id": id,
-                    "world": task.world,
-                    "kind": task.kind,
-                },
-                begun.tools,
-            )
+    for begun in openings(factory):
+        task = factory.record(begun.task_id)
+        system, *others = begun.messages
+        prompt = [{"role": "system", "content": f"{system.content}\n\n{HOW}"}]
+        prompt += [{"role": message.role, "content": message.content or ""} for message in others]
+        row = {
+            "prompt": prompt,
+            "environment": _name(task.world, begun.tools),
+            "task_id": task.id,
+            "world": task.world,
+            "kind": task.kind,
+        }
+        yield row, begun.tools
 
 
 def _name(world: str, tools: Sequence[Definition]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import interop
-from interop.environment import Environment
+from interop.in_process import Environment
 from interop.environments import EpisodeFactory
 from interop.episode import EpisodeError
 from skillweave.base.errors import ArtifactError, ConfigError

@@ -119,6 +119,7 @@ class Environment:
         id = self.factory.id_of(task) if isinstance(task, int) else task or self.factory.drawn(self._random)
         if isinstance(trial, bool) or not isinstance(trial, int) or trial < 0:
             raise ConfigError(f"trial is {trial!r}; give a number from 0")
+        self.factory.record(id)
         self._leave()
         self._episode = run_in_background(self.factory.open(id, trial))
         return Observation(id, list(self._episode.messages), self._episode.tools)
@@ -178,3 +179,8 @@ def _loop() -> asyncio.AbstractEventLoop:
 def run_in_background(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the episodes' event loop, and wait for it."""
     return asyncio.run_coroutine_threadsafe(work, _loop()).result()
+
+
+async def in_background(work: Coroutine[Any, Any, T]) -> T:
+    """The same for callers that have an event loop of their own, which goes on meanwhile."""
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop()))
