@@ -107,7 +107,7 @@ def read_object(text: bytes | str) -> dict[str, Json]:
     except (ValueError, RecursionError) as error:
         raise RequestError(f"the message is no JSON: {str(error)[:200]}", code="invalid_json") from None
     if not isinstance(value, dict):
-        raise RequestError(f"the message is a JSON object, not {type(value).__name__}", 422)
+        raise RequestError(f"the message is a JSON object, not {type(value).__name__}", 422, "no_object")
     return value
 
 

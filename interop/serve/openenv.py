@@ -217,7 +217,7 @@ class OpenEnvServer:
             return _rpc_error(id, METHOD_NOT_FOUND, str(error))
         except Exception as error:
             problem = problem_of(error)
-            codes = {"invalid_json": PARSE_ERROR, "unknown": INVALID_PARAMS}
+            codes = {"invalid_json": PARSE_ERROR, "no_object": INVALID_REQUEST}
             default = INVALID_PARAMS if problem.status in (404, 422) else SERVER_ERROR
             return _rpc_error(id, codes.get(problem.code, default), problem.message, problem.code)
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from interop.in_process import Environment
 from interop.episode import Episode
+from interop.in_process import Environment
 from rollout.offline.agents import offline_agent
 from rollout.task import Definition
 from skillweave.llm.backends.backend import Backend, Request
