@@ -93,6 +93,7 @@ TORCH = TargetEnvironment(
         "transformers>=5.6.1,<5.11",
         "datasets>=4.7,<4.8.5",
         "peft==0.18.1",
+        "jmespath",
         # What verl imports at once.
         *("codetiming", "hydra-core", "omegaconf", "ray>=2.41", "tensordict>=0.8,!=0.9.0,<=0.10", "torchdata<=0.11"),
         # What LLaMA-Factory and ms-swift import at once.

@@ -1,21 +1,25 @@
 """Scripted agents for the scripts of targets: what `oracle` or `nothing` says next, as a message or as text."""
 
+import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from interop.environments import EpisodeFactory
+from rollout.offline.agents import offline_agent
 from rollout.react.agent import rendered
 from rollout.task import Definition
 from skillweave.llm.backends.backend import Request
 from skillweave.schema.trajectory import Message
 from skillweave.world.dataset import Dataset
-from tests.interop.driver import at_once, scripted
 
 
 class ScriptedPlayer:
     """An agent that knows the tasks. It sees the conversation, as a model would."""
 
     def __init__(self, dataset: Dataset, agent: str) -> None:
-        self._backend = scripted(agent, dataset)
+        self._backend = offline_agent(agent, dataset, 7)
+        # For scripts that have an event loop of their own.
+        self._thread = ThreadPoolExecutor(1)
 
     def message(self, task_id: str, messages: Sequence[Message], tools: Sequence[Definition]) -> Message:
         """The next message."""
@@ -26,7 +30,7 @@ class ScriptedPlayer:
             key=f"{task_id}#0",
             attempt=sum(message.role == "assistant" for message in messages),
         )
-        reply = at_once(self._backend.complete(request))
+        reply = self._thread.submit(asyncio.run, self._backend.complete(request)).result()
         return Message(role="assistant", content=reply.text or None, tool_calls=list(reply.tool_calls) or None)
 
     def text(self, task_id: str, messages: Sequence[Message], tools: Sequence[Definition]) -> str:

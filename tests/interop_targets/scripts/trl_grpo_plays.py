@@ -7,7 +7,7 @@ import sys
 from scripted import ScriptedPlayer, tasks_of_all_kinds
 from transformers.utils import get_json_schema
 
-from interop.environment import Environment
+from interop.in_process import Environment
 from interop.frameworks import trl_grpo
 from interop.frameworks.shared import DatasetOptions
 

@@ -1,0 +1,13 @@
+"""On Python's path, lets tiktoken take bytes for tokens: it would download its encodings, and Inspect's mock model asks.
+
+Nothing but counts of tokens depends on it.
+"""
+
+import tiktoken.registry
+
+tiktoken.registry.ENCODINGS["o200k_base"] = tiktoken.Encoding(
+    "o200k_base",
+    pat_str=r"[\s\S]",
+    mergeable_ranks={bytes([value]): value for value in range(256)},
+    special_tokens={},
+)
