@@ -50,7 +50,10 @@ def run(app: ASGIApp, bound: socket.socket, ready: Callable[[], None]) -> int:
         access_log=False,
         lifespan="on",
         backlog=2048,
+        ws="websockets-sansio",
         ws_max_size=MAX_BODY_BYTES,
+        # Answers are short, and compressing them takes longer than the step.
+        ws_per_message_deflate=False,
         # A client whose thread waits for its model answers no ping meanwhile.
         ws_ping_interval=60.0,
         ws_ping_timeout=600.0,

@@ -75,7 +75,7 @@ class OpenEnvSession:
         if kind == "message":
             step = await self._session.step({**action, "role": "assistant"})
             self._steps += 1
-            return _answered(step, _heard(step.observation))
+            return _answered(step, {"text": _text(step.observation), "messages": _dumped(step.observation)})
         raise ActionError(f"unknown action type {str(kind)[:80]!r}; there are call_tool, list_tools and message")
 
     async def call(self, name: Json, arguments: Json) -> dict[str, Json]:
@@ -107,16 +107,19 @@ class OpenEnvSession:
             action = call_as_action(name, arguments)
         except ActionError as error:
             fault: dict[str, Json] = {"error_type": "invalid_args", "message": str(error)}
-            return self._told({"tool_name": name, "result": None, "error": fault, "text": str(error), "messages": []})
+            return self._told({"tool_name": name, "result": None, "error": fault, "text": str(error)})
         step = await self._session.step(action)
         self._steps += 1
-        heard = _heard(step.observation)
-        shown = {"tool_name": name, "result": _result(str(heard["text"]), isinstance(action, Action)), "error": None}
-        return _answered(step, {**shown, **heard})
+        text = _text(step.observation)
+        result = _result(text, isinstance(action, Action))
+        return _answered(step, {"tool_name": name, "result": result, "error": None, "text": text})
 
     def _begun(self, episode: Episode) -> dict[str, Json]:
-        text = "\n\n".join(message.content or "" for message in episode.messages)
-        own: dict[str, Json] = {"task_id": episode.task.id, "episode_id": self._label, "text": text}
+        own: dict[str, Json] = {
+            "task_id": episode.task.id,
+            "episode_id": self._label,
+            "text": _text(episode.messages),
+        }
         # Clients of tools keep nothing but `tools` and `metadata`.
         messages = _dumped(episode.messages)
         shown = {**own, "messages": messages, "tools": self.tools(), "metadata": own}
@@ -136,8 +139,8 @@ def _answered(step: Step, observation: dict[str, Json]) -> dict[str, Json]:
     return {"observation": shown, "reward": step.reward, "done": step.done, "metadata": step.info}
 
 
-def _heard(messages: Sequence[Message]) -> dict[str, Json]:
-    return {"text": "\n\n".join(message.content or "" for message in messages), "messages": _dumped(messages)}
+def _text(messages: Sequence[Message]) -> str:
+    return "\n\n".join(message.content or "" for message in messages)
 
 
 def _dumped(messages: Sequence[Message]) -> list[Json]:

@@ -1,6 +1,7 @@
 """What an OpenEnv server tells of itself: its tasks by split, its schemas, its metadata."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from random import Random, SystemRandom
 
@@ -47,7 +48,7 @@ SCHEMAS: dict[str, Json] = {
         ]
     },
     "observation": _object(
-        ["text", "messages"],
+        [],
         text=_TEXT,
         messages=_MESSAGES,
         tool_name=_TEXT,
@@ -81,9 +82,6 @@ class TaskCatalogue:
 
     def __init__(self, pool: SessionPool) -> None:
         self._pool = pool
-        self._splits: dict[str, list[str]] = {}
-        for id in pool.factory.ids:
-            self._splits.setdefault(str(pool.factory.record(id).split), []).append(id)
         own = "/{name:str}"
         posts: dict[str, Callable[[list[str], Mapping[str, Json]], Json]] = {
             f"{own}/tasks": self._tasks,
@@ -113,6 +111,14 @@ class TaskCatalogue:
             ids = self._split(given["split"])
             return ids[_place(given["index"], ids)] if given.get("index") is not None else self._drawn(ids, given)
         return task_asked_for(self._pool, given) or SystemRandom().choice(self._pool.factory.ids)
+
+    @cached_property
+    def _splits(self) -> dict[str, list[str]]:
+        """Ids of the tasks by split; read when they are first asked for, since that reads every task."""
+        splits: dict[str, list[str]] = {}
+        for id in self._pool.factory.ids:
+            splits.setdefault(str(self._pool.factory.record(id).split), []).append(id)
+        return splits
 
     def _drawn(self, ids: Sequence[str], given: Mapping[str, Json]) -> str:
         seed = given.get("seed")

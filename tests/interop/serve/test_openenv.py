@@ -120,13 +120,13 @@ def test_a_result_has_the_form_of_openenvs_own(client: OpenEnvSocket) -> None:
     assert wrong["error"] is None
     assert wrong["result"]["is_error"]
     assert wrong["result"]["data"] == json.loads(wrong["result"]["content"][0]["text"])
-    assert wrong["messages"][0]["role"] == "tool"
+    assert wrong["text"] == wrong["result"]["content"][0]["text"]
     for arguments in ({}, {"text": 3}, {"text": "x", "more": 1}, "x"):
         refused = client.call("reply_to_user", arguments)["observation"]
         assert refused["error"]["error_type"] == "invalid_args"
     assert client.ask({"type": "state"})["data"]["step_count"] == 1
     heard = client.call("reply_to_user", {"text": "Hello! How can I help you?"})["observation"]
-    assert heard["text"] == heard["result"]["data"] == heard["messages"][0]["content"]
+    assert heard["text"] == heard["result"]["data"] != ""
 
 
 def test_a_message_can_hold_several_calls(client: OpenEnvSocket) -> None:
