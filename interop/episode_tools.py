@@ -4,9 +4,11 @@ Reading the reward ends the episode, so that nobody climbs by peeking: calls tha
 wrong in a call is its result, which a model can read; what goes wrong elsewhere is an error of the protocol.
 """
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
@@ -32,7 +34,7 @@ _ABOUT = {
 
 
 class HeldEpisode(Protocol):
-    """Whoever holds an episode for one client."""
+    """Whoever holds an episode for one client; hashable by identity."""
 
     async def current(self) -> Episode:
         """The episode; it is opened if there is none yet. Raises SkillweaveError."""
@@ -106,6 +108,14 @@ def episode_server(
     )
 
 
+_turns: "WeakKeyDictionary[HeldEpisode, asyncio.Lock]" = WeakKeyDictionary()
+
+
+def _turn(held: HeldEpisode) -> asyncio.Lock:
+    """What the calls of one client wait for: agents make the calls of a message at once, episodes take one by one."""
+    return _turns.setdefault(held, asyncio.Lock())
+
+
 async def _episode(held: HeldEpisode) -> Episode:
     try:
         return await held.current()
@@ -116,7 +126,8 @@ async def _episode(held: HeldEpisode) -> Episode:
 async def _called(held: HeldEpisode, tool: str, arguments: Json) -> types.CallToolResult:
     """The result of a call: of a tool of the world its own, of words what the user answers."""
     try:
-        step = await held.step(call_as_action(tool, arguments))
+        async with _turn(held):
+            step = await held.step(call_as_action(tool, arguments))
     except (ActionError, EpisodeError) as error:
         return _result(one_line(str(error)), is_error=True)
     except SkillweaveError as error:
@@ -152,7 +163,8 @@ async def _resource(held: HeldEpisode, uri: str) -> Json:
     if uri != REWARD:
         raise MCPError(types.INVALID_PARAMS, f"no resource {uri[:80]!r}; there are {TASK} and {REWARD}")
     try:
-        step = await held.finish()
+        async with _turn(held):
+            step = await held.finish()
     except SkillweaveError as error:
         raise _refused(error) from error
     kept = ("task_id", "passed", "checks", "stop_reason", "truncated")

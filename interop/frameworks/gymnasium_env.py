@@ -6,8 +6,8 @@ blocks. The reward is 0 until the episode ends.
 
 from typing import Any
 
-from interop.in_process import Environment
 from interop.frameworks.shared import missing, options_from
+from interop.in_process import Environment
 from skillweave.base.errors import ConfigError
 
 try:

@@ -96,10 +96,10 @@ class BackgroundEpisode:
             await in_background(self._episode.close())
 
 
-def openings(factory: EpisodeFactory) -> Iterator[Observation]:
-    """How each task begins: prompt and tools, in the dataset's order."""
+def openings(factory: EpisodeFactory, limit: int | None = None) -> Iterator[Observation]:
+    """How each task begins: prompt and tools, in the dataset's order; of the first `limit` tasks, or of all."""
     with Environment(factory) as environment:
-        for id in factory.ids:
+        for id in factory.ids[:limit]:
             yield environment.reset(id)
 
 

@@ -6,8 +6,8 @@ reward of each step. Registrations hold in one process: register where the train
 
 from typing import Any
 
-from interop.in_process import Environment
 from interop.frameworks.shared import DatasetOptions, chat_of, missing, options_from
+from interop.in_process import Environment
 from skillweave.base.errors import ConfigError
 
 try:

@@ -14,9 +14,9 @@ from keyword import iskeyword
 from typing import Any, Literal
 
 from interop.actions import ActionLike
-from interop.in_process import Environment
 from interop.episode import EpisodeError
 from interop.frameworks.shared import DatasetOptions, openings
+from interop.in_process import Environment
 from interop.words import SPEAK, call_as_action
 from rollout.task import Definition
 from skillweave.base.errors import ConfigError

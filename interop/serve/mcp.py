@@ -33,7 +33,7 @@ _HELD = "skillweave"
 def application(pool: SessionPool) -> Starlette:
     """The server."""
     server = episode_server(_held)
-    server.middleware.append(_middleware(pool))
+    server.middleware.append(_middleware(pool))  # type: ignore[arg-type]  # the SDK's protocol names its parameters
     manager = StreamableHTTPSessionManager(
         app=server,
         json_response=True,

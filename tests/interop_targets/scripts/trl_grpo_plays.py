@@ -7,9 +7,9 @@ import sys
 from scripted import ScriptedPlayer, tasks_of_all_kinds
 from transformers.utils import get_json_schema
 
-from interop.in_process import Environment
 from interop.frameworks import trl_grpo
 from interop.frameworks.shared import DatasetOptions
+from interop.in_process import Environment
 
 outputs, most = sys.argv[1], int(sys.argv[2])
 factory = DatasetOptions(outputs=outputs).factory()

@@ -45,7 +45,7 @@ class ScriptedServer:
         episode = episodes[-1]
         text = self.player.text(episode.task.id, episode.messages, episode.tools)
         self.texts.append(text)
-        ids = tokenizer.encode(text, add_special_tokens=False) + [tokenizer.eos_token_id]
+        ids = [*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id]
         return SimpleNamespace(token_ids=ids, log_probs=[-1.0] * len(ids), extra_fields={})
 
 

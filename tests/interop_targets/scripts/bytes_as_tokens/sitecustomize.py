@@ -1,4 +1,4 @@
-"""On Python's path, lets tiktoken take bytes for tokens: it would download its encodings, and Inspect's mock model asks.
+"""On Python's path, lets tiktoken take bytes for tokens: Inspect's mock model asks, and it would download encodings.
 
 Nothing but counts of tokens depends on it.
 """
