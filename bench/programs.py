@@ -20,7 +20,8 @@ from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
-from bench.suite import ROUNDS, Extent, Sample, Spent, cpu_time, family, spent_by
+from bench.processes import Spent, cpu_time, family, spent_by
+from bench.suite import ROUNDS, Extent, Sample
 from tests.servers.served import serve_from
 from tests.servers.wire import listening
 from tests.world.clinic import a_world

@@ -11,7 +11,8 @@ from bench import programs, suite
 from bench.cli import BASELINE, app
 from bench.document import read_document
 from bench.practice import practice
-from bench.suite import GROUPS, ROOT, Extent, Group, Measure, Sample, run_groups, spent_by, timed
+from bench.processes import ROOT, Spent, spent_by
+from bench.suite import GROUPS, Extent, Group, Measure, Sample, run_groups, timed
 from bench.visits import TRIALS, visits, write_dataset, write_rollouts
 from evaluator.replay.rollouts import find_rollouts
 from evaluator.scoring.evaluate import CheckSettings
@@ -82,7 +83,7 @@ def test_a_failed_command_is_told_by_its_last_words() -> None:
 
 
 def test_a_refused_scale_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = suite.Spent(2, 0.1, 0.1, "error: at most 16 worlds")
+    refused = Spent(2, 0.1, 0.1, "error: at most 16 worlds")
     monkeypatch.setattr(programs, "spent_by", lambda command, meanwhile: refused)
     samples = list(programs.pipeline(Extent(scales=(12, 300))))
     assert [(sample.name, sample.runs, sample.why) for sample in samples] == [
@@ -92,7 +93,7 @@ def test_a_refused_scale_is_left_out_with_the_reason(monkeypatch: pytest.MonkeyP
 
 
 def test_a_run_is_named_by_the_worlds_that_it_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ran(command: list[str], meanwhile: object = None) -> suite.Spent:
+    def ran(command: list[str], meanwhile: object = None) -> Spent:
         outputs = Path(command[command.index("--outputs-dir") + 1])
         items = [
             {"step": "s01_x", "seconds": 1.0},
@@ -101,7 +102,7 @@ def test_a_run_is_named_by_the_worlds_that_it_made(monkeypatch: pytest.MonkeyPat
         ]
         (outputs / "manifest.json").write_text(json.dumps({"items": items}))
         (outputs / "blueprints.json").write_text("[{}, {}]")
-        return suite.Spent(0, 7.0, 8.0, "")
+        return Spent(0, 7.0, 8.0, "")
 
     monkeypatch.setattr(programs, "spent_by", ran)
     samples = {sample.name: (sample.runs, sample.why) for sample in programs.pipeline(Extent(scales=(3,)))}
