@@ -8,6 +8,8 @@ import pytest
 
 from tests.interop.export.conftest import trajectories  # noqa: F401
 from tests.interop.export.exports import export
+from tests.interop_targets.environments import ROOT, TORCH
+from tests.interop_targets.target import command_in
 
 OF_TASKS = frozenset({"agenteval", "steps", "verl", "skyrl", "fleet", "hub"})
 Exports = Callable[[str], Path]
@@ -25,4 +27,12 @@ def exports(small: Path, request: pytest.FixtureRequest, tmp_path_factory: pytes
         assert done.returncode == 0, done.stdout + done.stderr
         return to
 
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model of random weights."""
+    folder = tmp_path_factory.mktemp("tiny")
+    command_in(TORCH, ROOT / "recipes" / "tiny_model.py", folder, exports("trl-sft") / "train.jsonl")
     return folder

@@ -96,6 +96,8 @@ TORCH = TargetEnvironment(
         "jmespath",
         # What verl imports at once.
         *("codetiming", "hydra-core", "omegaconf", "ray>=2.41", "tensordict>=0.8,!=0.9.0,<=0.10", "torchdata<=0.11"),
+        # What its agent loops import as well.
+        *("cachetools", "fastapi", "opentelemetry-api", "uvicorn"),
         # What LLaMA-Factory and ms-swift import at once.
         *("addict", "av<=16", "dacite", "einops", "json-repair", "modelscope", "pillow", "scipy"),
     ),
@@ -105,7 +107,8 @@ TORCH = TargetEnvironment(
 )
 OPENENV = TargetEnvironment("openenv", ("openenv==0.10.0",))
 OPENENV_CORE = TargetEnvironment("openenv-core", ("openenv-core==0.3.0",))
-VERIFIERS = TargetEnvironment("verifiers", ("verifiers==0.4.0",), runs_project=True)
+# uv makes the environment of the program in which verifiers runs a model.
+VERIFIERS = TargetEnvironment("verifiers", ("verifiers==0.4.0", "uv"), runs_project=True)
 VERIFIERS_V0 = TargetEnvironment("verifiers-v0", ("verifiers==0.3.1",), runs_project=True)
 ENVIRONMENTS = {
     environment.name: environment for environment in (LIGHT, OPENENV, OPENENV_CORE, VERIFIERS, VERIFIERS_V0, TORCH)

@@ -9,7 +9,7 @@ import pytest
 from tests.interop.export.exports import rows_in
 from tests.interop_targets.conftest import Exports
 from tests.interop_targets.environments import LIGHT, TORCH
-from tests.interop_targets.target import command_in, in_target
+from tests.interop_targets.target import in_target
 
 pytestmark = pytest.mark.interop
 
@@ -77,13 +77,3 @@ def test_verl_reads_prompts_and_tools(exports: Exports, tiny: Path) -> None:
         assert json.loads(row["reward_model"]["ground_truth"])["task_id"] == row["extra_info"]["task_id"]
     assert len(loaded["tools"]) > 0
     assert loaded["unknown"] == []
-
-
-@pytest.fixture(scope="module")
-def tiny(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny model of random weights."""
-    folder = tmp_path_factory.mktemp("tiny")
-    command_in(
-        TORCH, Path(__file__).parents[2] / "recipes" / "tiny_model.py", folder, exports("trl-sft") / "train.jsonl"
-    )
-    return folder

@@ -3,6 +3,7 @@
 import json
 import sys
 import warnings
+from typing import Any
 
 import gymnasium
 from gymnasium.utils.env_checker import check_env
@@ -19,7 +20,7 @@ with warnings.catch_warnings(record=True) as caught:
 inner = env.unwrapped._environment
 
 
-def play(task, agent):
+def play(task: str, agent: str) -> dict[str, Any]:
     player = ScriptedPlayer(inner.factory.dataset, agent)
     observation, info = env.reset(options={"task": task})
     over = False

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import Any
 
 from inspect_ai import Task, eval
 from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ModelOutput, ModelUsage, get_model
@@ -19,7 +20,7 @@ chosen = set(tasks_of_all_kinds(factory, most))
 by_words = {factory.record(id).messages[0].content: id for id in factory.ids}
 
 
-def read(message):
+def read(message: Any) -> Message:
     """A message of Inspect as ours."""
     calls = [
         OurCall(id=call.id, function=FunctionCall(name=call.function, arguments=call.arguments))
@@ -29,10 +30,10 @@ def read(message):
     return Message(role=message.role, content=message.text, tool_calls=calls or None, tool_call_id=id)
 
 
-def model(agent):
+def model(agent: str) -> Any:
     player = ScriptedPlayer(factory.dataset, agent)
 
-    def answer(messages, tools, choice, config):
+    def answer(messages: Any, tools: Any, _: Any, __: Any) -> Any:
         ours = [read(message) for message in messages]
         definitions = [
             {
@@ -53,7 +54,7 @@ def model(agent):
     return get_model("mockllm/model", custom_outputs=answer)
 
 
-def played(agent):
+def played(agent: str) -> list[dict[str, Any]]:
     whole = skillweave(outputs=outputs)
     some = [sample for sample in whole.dataset if sample.id in chosen]
     task = Task(dataset=some, solver=whole.solver, scorer=whole.scorer, name=agent)

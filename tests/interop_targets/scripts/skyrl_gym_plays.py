@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import Any
 
 import pyarrow.parquet
 import skyrl_gym
@@ -15,7 +16,7 @@ rows = pyarrow.parquet.read_table(file).to_pylist()
 rows = rows[:: max(1, len(rows) // most)][:most]
 
 
-def play(row, agent, max_turns=0):
+def play(row: dict[str, Any], agent: str, max_turns: int = 0) -> dict[str, Any]:
     extras = {key: row[key] for key in row if key not in ("prompt", "env_class")} | {"max_turns": max_turns}
     env = skyrl_gym.make(row["env_class"], env_config={"outputs": outputs}, extras=extras)
     prompt, info = env.init(row["prompt"])

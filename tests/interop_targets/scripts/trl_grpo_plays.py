@@ -3,6 +3,7 @@
 import inspect
 import json
 import sys
+from typing import Any
 
 from scripted import ScriptedPlayer, tasks_of_all_kinds
 from transformers.utils import get_json_schema
@@ -17,14 +18,14 @@ factories = trl_grpo.environments(outputs)
 rows = {row["task_id"]: row for row in trl_grpo.rows(outputs)}
 
 
-def methods_of(environment):
+def methods_of(environment: Any) -> dict[str, Any]:
     """As GRPOTrainer lists them."""
     members = inspect.getmembers(type(environment), predicate=inspect.isfunction)
     names = [name for name, _ in members if name not in ("reset", "get_reward") and not name.startswith("_")]
     return {name: getattr(environment, name) for name in names}
 
 
-def differences(environment, tools):
+def differences(environment: Any, tools: Any) -> int:
     """What TRL's definitions say otherwise than ours."""
     read = {name: get_json_schema(method)["function"] for name, method in methods_of(environment).items()}
     own = {tool["function"]["name"]: tool["function"] for tool in tools}
@@ -44,9 +45,9 @@ def differences(environment, tools):
     return len(own)
 
 
-def play(task, agent):
+def play(task: str, agent: str) -> dict[str, Any]:
     row = rows[task]
-    environment = factories[row["environment"]]()
+    environment: Any = factories[row["environment"]]()
     assert environment.reset(**{key: row[key] for key in row if key != "environment"}) is None
     episode = environment._environment.episode
     assert row["prompt"][-1]["content"] == episode.messages[-1].content

@@ -8,6 +8,7 @@ import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import hydra
 import pyarrow.parquet
@@ -25,23 +26,24 @@ tokenizer = AutoTokenizer.from_pretrained(sys.argv[3])
 rows = pyarrow.parquet.read_table(folder / "train.parquet").to_pylist()
 rows = rows[:: max(1, len(rows) // most)][:most]
 [named] = OmegaConf.load(folder / "agent_loops.yaml")
-episodes = []
+episodes: list[Any] = []
 
 
 class SeenEpisode(BackgroundEpisode):
-    async def open(self):
+    async def open(self) -> Any:
         episodes.append(await super().open())
         return episodes[-1]
 
 
-verl_agent_loop.BackgroundEpisode = SeenEpisode
+setattr(verl_agent_loop, "BackgroundEpisode", SeenEpisode)  # noqa: B010
 
 
 class ScriptedServer:
-    def __init__(self, player):
-        self.player, self.texts = player, []
+    def __init__(self, player: Any) -> None:
+        self.player = player
+        self.texts: list[str] = []
 
-    async def generate(self, request_id, prompt_ids, sampling_params):
+    async def generate(self, request_id: str, prompt_ids: list[int], sampling_params: Any) -> Any:
         episode = episodes[-1]
         text = self.player.text(episode.task.id, episode.messages, episode.tools)
         self.texts.append(text)
@@ -49,7 +51,9 @@ class ScriptedServer:
         return SimpleNamespace(token_ids=ids, log_probs=[-1.0] * len(ids), extra_fields={})
 
 
-async def play(row, agent, response_length=60000, max_turns=None):
+async def play(
+    row: dict[str, Any], agent: str, response_length: int = 60000, max_turns: int | None = None
+) -> dict[str, Any]:
     server = ScriptedServer(ScriptedPlayer(DatasetOptions(outputs).factory().dataset, agent))
     rollout = {
         "prompt_length": 60000,
@@ -90,7 +94,7 @@ async def play(row, agent, response_length=60000, max_turns=None):
     }
 
 
-async def main():
+async def main() -> None:
     played = {agent: [await play(row, agent) for row in rows] for agent in ("oracle", "nothing")}
     played["cut"] = [await play(rows[0], "oracle", response_length=50), await play(rows[0], "oracle", max_turns=1)]
     print(json.dumps(played))
