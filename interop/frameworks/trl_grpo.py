@@ -11,7 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from keyword import iskeyword
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from interop.actions import ActionLike
 from interop.episode import EpisodeError
@@ -166,33 +166,54 @@ def _method(tool: Definition) -> Callable[..., str]:
     name = str(function["name"])
     if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in RESERVED:
         raise ConfigError(f"a tool named {name!r} cannot be a method of an environment of TRL")
-    schema = function.get("parameters")
-    properties, required = (
-        (schema.get("properties") or {}, schema.get("required") or []) if isinstance(schema, dict) else ({}, [])
-    )
-    assert isinstance(properties, dict)
-    assert isinstance(required, list)
-    given = {_python_name(key): key for key in properties}
+    parameters = _parameters(function.get("parameters"))
+    given = {of.python_name: of.name for of in parameters}
 
     def call(self: GrpoEnvironment, **arguments: Json) -> str:
         named: Json = {given.get(key, key): value for key, value in arguments.items()}
         return self._take(call_as_action(name, named))
 
-    parameters = [
-        inspect.Parameter(
-            python_name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if key in required else None,
-            annotation=_type(properties[key]),
-        )
-        for python_name, key in given.items()
-    ]
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = _docstring(function.get("description"), {key: properties[of] for key, of in given.items()})
-    call.__annotations__ = {**{one.name: one.annotation for one in parameters}, "return": str}
-    call.__signature__ = inspect.Signature([own, *parameters], return_annotation=str)  # type: ignore[attr-defined]
+    call.__doc__ = _docstring(function.get("description"), parameters)
+    call.__annotations__ = {**{of.python_name: of.annotation for of in parameters}, "return": str}
+    signature = inspect.Signature([own, *(of.signature for of in parameters)], return_annotation=str)
+    call.__signature__ = signature  # type: ignore[attr-defined]
     return call
+
+
+class MethodParameter(NamedTuple):
+    """A parameter of a tool, as that of a method."""
+
+    name: str
+    python_name: str
+    """The same, or with an underscore behind it where it is a word of Python."""
+    annotation: Any
+    is_required: bool
+    description: str
+
+    @property
+    def signature(self) -> inspect.Parameter:
+        """The parameter in the method's signature."""
+        default = inspect.Parameter.empty if self.is_required else None
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(self.python_name, kind, default=default, annotation=self.annotation)
+
+
+def _parameters(schema: Json) -> list[MethodParameter]:
+    of: Mapping[str, Json] = schema if isinstance(schema, dict) else {}
+    properties, required = of.get("properties"), of.get("required")
+    needed = required if isinstance(required, list) else []
+    return [
+        MethodParameter(
+            name=name,
+            python_name=_python_name(name),
+            annotation=_type(one),
+            is_required=name in needed,
+            description=_line(one.get("description")) if isinstance(one, dict) else "",
+        )
+        for name, one in (properties.items() if isinstance(properties, dict) else ())
+    ]
 
 
 def _python_name(parameter: str) -> str:
@@ -219,15 +240,11 @@ def _type(schema: Json) -> Any:
     return annotation
 
 
-def _docstring(description: Json, parameters: Mapping[str, Json]) -> str:
+def _docstring(description: Json, parameters: Sequence[MethodParameter]) -> str:
     """A docstring in Google's form, from which the definition is read again."""
     lines = [_line(description) or "A tool of this world.", ""]
     if parameters:
-        lines += ["Args:"]
-        for name, schema in parameters.items():
-            text = schema.get("description") if isinstance(schema, dict) else None
-            lines.append(f"    {name}: {_line(text) or name}")
-        lines.append("")
+        lines += ["Args:", *(f"    {of.python_name}: {of.description or of.name}" for of in parameters), ""]
     return "\n".join([*lines, "Returns:", "    The result, as JSON text."])
 
 
