@@ -30,6 +30,9 @@ STEPS = 40
 """Steps of a session in a round; an episode may make 60 calls."""
 AT_ONCE = 8
 TOOL = "list_fees"
+"""Anyone who is signed in may call it; in the first task the user is."""
+FAULT = '"error"'
+"""Stands in results of calls that failed."""
 ECHO = '''
 import sys
 
@@ -131,7 +134,9 @@ async def _in_process(outputs: Path) -> AsyncIterator[Stepper]:
     environment.reset(0)
 
     async def step() -> None:
-        assert not environment.step({"name": TOOL, "arguments": {}}).done
+        result = environment.step({"name": TOOL, "arguments": {}}).observation[0].content
+        assert result is not None
+        assert FAULT not in result, result
 
     yield step
     environment.close()
@@ -147,7 +152,8 @@ async def _agentgym(url: str) -> AsyncIterator[Stepper]:
             async with http.post(
                 "/step", json={"id": session, "action": f"Action: {TOOL}\nAction Input: {{}}"}
             ) as told:
-                assert not (await told.json())["done"]
+                result = (await told.json())["observation"]
+                assert FAULT not in result, result
 
         yield step
 
@@ -168,7 +174,7 @@ async def _openenv(url: str, tool: str = TOOL, **arguments: str) -> AsyncIterato
             assert not answer["done"]
             assert not answer["observation"]["result"]["is_error"], answer
 
-        await ask({"type": "reset", "data": {"seed": SEED}})
+        await ask({"type": "reset", "data": {"data_idx": 0}})
         yield step
 
 
