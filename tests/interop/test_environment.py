@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 import interop
-from interop.in_process import Environment
 from interop.environments import EpisodeFactory
 from interop.episode import EpisodeError
+from interop.in_process import Environment
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.config.sections import Config
+from skillweave.schema.record import Json
 from tests.interop.driver import play
 
 
@@ -72,7 +73,7 @@ def test_a_limit_ends_the_episode_and_it_is_scored(small: Path) -> None:
     config = Config.model_validate({"rollout": {"max_calls": 2}})
     with interop.environment(small, config=config) as environment:
         environment.reset(environment.task_ids[0])
-        call = {"name": "no_such_tool", "arguments": {}}
+        call: dict[str, Json] = {"name": "no_such_tool", "arguments": {}}
         step = environment.step([call, call, call])
     assert (step.done, step.info["stop_reason"], step.info["truncated"]) == (True, "max_calls", True)
     assert len(step.observation) == 3

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from rollout.conversation import RolloutLimits
 from rollout.react.task import GeneralReactTask
 from rollout.task import RolloutTask
-from rollout.trajectory import RolloutLimits, RolloutSettings, Trajectory
+from rollout.trajectory import RolloutSettings, Trajectory
 from skillweave.llm.backends.backend import OfflineBackend, Reply, Request
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, TrajectoryRecord
 

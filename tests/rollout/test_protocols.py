@@ -7,9 +7,10 @@ import time
 import pytest
 
 from rollout.agent import Agent
+from rollout.conversation import RolloutLimits
 from rollout.react.agent import ReactAgent
 from rollout.task import RolloutTask
-from rollout.trajectory import RolloutLimits, RolloutSettings, Trajectory
+from rollout.trajectory import RolloutSettings, Trajectory
 from skillweave.base.errors import AccessError
 from skillweave.llm.models import connect
 from skillweave.schema.trajectory import TrajectoryRecord

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from rollout.agent import Agent, AgentSettings, AgentStep
+from rollout.conversation import RolloutLimits
 from rollout.react.task import GeneralReactTask, ReactRuntime
 from rollout.react.tools import FunctionTool
 from rollout.task import Answer, RolloutError, RolloutOutcome, Runtime
-from rollout.trajectory import RolloutLimits, RolloutSettings, Trajectory
+from rollout.trajectory import RolloutSettings, Trajectory
 from skillweave.base.errors import BudgetError, ProviderError, WorldError
 from skillweave.llm.backends.backend import Reply
 from skillweave.schema.record import Json

@@ -1,5 +1,7 @@
 """Builder of conversations in the small clinic, with a user who says what a list holds."""
 
+from functools import partial
+
 from evaluator.text.facts import UserKnowledge
 from rollout.user import User, UserRole
 from rollout.world.source import HeldContract
@@ -8,6 +10,7 @@ from skillweave.llm.backends.backend import Backend, Sampling
 from skillweave.schema.contract import Policy
 from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.task import Task as TaskRecord
+from skillweave.world.instruction import instruction
 from skillweave.world.replay import replay
 from tests.evaluator.tasks import a_task
 from tests.rollout.talks import Said, Script
@@ -55,4 +58,5 @@ def a_visit(*said: Said, record: TaskRecord | None = None, user: Backend | None 
         ledger = UserKnowledge(role.scenario, role.persona, now=role.now, texts=(role.opening, role.company))
         return User(role, speaker, ledger, key=f"1/{record.id}#0", sampling=Sampling())
 
-    return WorldTask(record, digest="d", policy=POLICY, role=role, user=a_user, opener=open_clinic)
+    prompt = partial(instruction, record, POLICY, WORLD.blueprint)
+    return WorldTask(record, digest="d", prompt=prompt, role=role, user=a_user, opener=open_clinic)

@@ -13,11 +13,12 @@ import pytest
 from pydantic import Field
 
 from rollout.agent import Agent, AgentSettings
+from rollout.conversation import RolloutLimits
 from rollout.dispatcher import PipelinedDispatcher, Width
 from rollout.react.agent import ReactAgent
 from rollout.react.task import GeneralReactTask
 from rollout.task import RolloutTask
-from rollout.trajectory import AgentClass, RolloutLimits, RolloutSettings, Trajectory
+from rollout.trajectory import AgentClass, RolloutSettings, Trajectory
 from skillweave.llm.backends.backend import Sampling
 from skillweave.llm.backends.vllm import VllmServer
 from skillweave.llm.models import AuthorSpec, connect
