@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rollout.conversation import RolloutLimits
 from rollout.parts import SourceContext
 from rollout.react.task import GeneralReactTask, ReactTasks, react_tasks
-from rollout.trajectory import RolloutLimits
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.config.sections import Config
 from skillweave.llm.backends.backend import OfflineBackend
