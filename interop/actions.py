@@ -17,6 +17,8 @@ from skillweave.world.tools import valid_text
 
 MOST_CALLS = 64
 """Most calls of one step."""
+LONGEST_NAME = 256
+"""Most characters of a tool's name."""
 MAX_CHARACTERS = 2**20
 """Most characters of a step's text."""
 
@@ -118,14 +120,17 @@ def _call(given: object) -> ToolCall:
         name = next((flat[key] for key in _NAMES if key in flat), None)
         arguments = next((flat[key] for key in _ARGUMENTS if key in flat), {})
         id = given.get("id")
-        if isinstance(name, str) and name:
-            return ToolCall(
-                id=id if isinstance(id, str) else "",
-                function=FunctionCall(
-                    name=valid_text(name),
-                    arguments=dict(arguments) if isinstance(arguments, Mapping) else _as_text(arguments),
-                ),
-            )
+        if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME:
+            try:
+                return ToolCall(
+                    id=id if isinstance(id, str) else "",
+                    function=FunctionCall(
+                        name=valid_text(name),
+                        arguments=dict(arguments) if isinstance(arguments, Mapping) else _as_text(arguments),
+                    ),
+                )
+            except (ValueError, TypeError, RecursionError) as error:
+                raise ActionError(f"the arguments of {name!r} are no JSON, or nested too deeply") from error
     raise ActionError('a call is an object {"name": TOOL, "arguments": {...}}')
 
 

@@ -58,6 +58,8 @@ class EpisodeFactory:
         if not self.ids:
             raise ArtifactError(f"{str(outputs)!r} has no tasks{f' of the split {split!r}' if split else ''}")
         self.split = split
+        self._of_split = frozenset(self.ids)
+        self._numbered = [*self._all]
         rollout = self.config.rollout
         limits = RolloutLimits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s)
         self._settings = EpisodeSettings(limits, step_timeout_s, self.dataset.digest)
@@ -74,7 +76,22 @@ class EpisodeFactory:
         """
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self._all):
             raise ConfigError(f"no task has the number {number!r}; there are 0 to {len(self._all) - 1}")
-        return list(self._all)[number]
+        return self._numbered[number]
+
+    def id_in_split(self, task: str | int) -> str:
+        """The id of a task by id or number, if the task is of this factory's split.
+
+        Raises:
+            ArtifactError: There is no task of that id.
+            ConfigError: There is no task of that number, or it is of another split.
+        """
+        id = self.id_of(task) if isinstance(task, int) else self.record(task).id
+        if id not in self._of_split:
+            raise ConfigError(
+                f"task {id!r} is of the split {self.record(id).split!r}, and this environment is of {self.split!r}; "
+                "take one of its task ids"
+            )
+        return id
 
     def number_of(self, id: str) -> int:
         """The number of a task. Raises ArtifactError if there is no such task."""

@@ -116,10 +116,9 @@ class Environment:
         """
         if seed is not None:
             self._random = Random(f"{seed}/environment")
-        id = self.factory.id_of(task) if isinstance(task, int) else task or self.factory.drawn(self._random)
+        id = self.factory.drawn(self._random) if task is None else self.factory.id_in_split(task)
         if isinstance(trial, bool) or not isinstance(trial, int) or trial < 0:
             raise ConfigError(f"trial is {trial!r}; give a number from 0")
-        self.factory.record(id)
         self._leave()
         self._episode = run_in_background(self.factory.open(id, trial))
         return Observation(id, list(self._episode.messages), self._episode.tools)

@@ -59,7 +59,8 @@ def export(
             help="Only what fulfils it: == != <= >= < >. Repeats; all must hold. Fields of tasks: world, split, kind, "
             "forms (== is contains), level, golden_calls, task; of trajectories: reward, passed, trial, calls, turns, "
             "agent, user, stop_reason, failure, differs (results that are not the replay's). Formats of trajectories "
-            "take reward==1 unless a condition names reward or passed; `all` turns that off.",
+            "take reward==1 unless a condition names reward or passed, and differs==0 unless one names that; `all` "
+            "turns both off.",
         ),
     ] = None,
     per_task: Annotated[

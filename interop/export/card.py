@@ -112,8 +112,8 @@ def card_of(sections: Mapping[str, str], files: Mapping[str, str], license: str)
         files: Split -> name of its file.
         license: The dataset's licence.
     """
-    front = ["---", f"license: {license}", "language:", "- en", "tags:", "- tool-use", "- agents", "configs:"]
-    front += ["- config_name: default", "  data_files:"]
+    front = ["---", f"license: {license}", "language:", "- en", "tags:", "- tool-use", "- agents"]
+    front += ["configs:", "- config_name: default", "  data_files:"] if files else []
     for split, file in files.items():
         front += [f"  - split: {split}", f"    path: {file}"]
     parts = [*front, "---", "", "# Tool use in simulated companies, for training", ""]

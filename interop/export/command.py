@@ -319,7 +319,7 @@ def _companions(run: ExportRun, files: Mapping[str, str]) -> dict[str, str]:
     license = license_of(run.dataset.store)
     name = run.options.format
     sections = sections_of(name, run.format, run.figures, run.left_out, run.request, files, license)
-    card = {CARD: card_of(sections, files, license)}
+    card = {CARD: card_of(sections, {} if run.format.under else files, license)}
     return card | dict(run.format.companions([*files], sections) if run.format.companions else {})
 
 

@@ -85,6 +85,8 @@ class ExportCondition:
 
 PASSES = ExportCondition("reward", "==", 1.0)
 """The condition of trajectory formats, if none names reward or passed."""
+UNALTERED = ExportCondition("differs", "==", 0.0)
+"""The condition of what takes trajectories, if none names differs: their results are those of the replay."""
 
 
 def conditions_of(texts: Sequence[str], takes: Literal["tasks", "trajectories", "pairs"]) -> list[ExportCondition]:
@@ -92,15 +94,19 @@ def conditions_of(texts: Sequence[str], takes: Literal["tasks", "trajectories", 
 
     Args:
         texts: As they were written.
-        takes: What the format takes. Trajectories have to pass if no condition speaks of that.
+        takes: What the format takes. Trajectories have to pass, and to hold the results of the replay, if no condition
+            speaks of that.
 
     Raises:
         ConfigError: A field, an operator or a value is wrong.
     """
     every = any(text.strip().lower() == ALL for text in texts)
     read = [_condition(text, takes) for text in texts if text.strip().lower() != ALL]
-    speaks = any(condition.field in ("reward", "passed") for condition in read)
-    return [PASSES, *read] if takes == "trajectories" and not every and not speaks else read
+    named = {condition.field for condition in read}
+    if takes == "tasks" or every:
+        return read
+    passes = [PASSES] if takes == "trajectories" and not named & {"reward", "passed"} else []
+    return [*passes, *([] if "differs" in named else [UNALTERED]), *read]
 
 
 def _condition(text: str, takes: str) -> ExportCondition:

@@ -23,7 +23,7 @@ DIGEST_BYTES = 8
 def trained_messages(
     messages: Sequence[Message], turns: Sequence[UserTurn] = (), *, reasoning: bool = False
 ) -> list[Message]:
-    """The messages up to the agent's last one.
+    """The messages up to the agent's last one, without the system prompt: examples have the dataset's own.
 
     Args:
         messages: The conversation as recorded.
@@ -31,9 +31,13 @@ def trained_messages(
         reasoning: Whether to keep the agent's reasoning.
 
     Raises:
-        LeftOut: The agent says nothing, or a call has no result.
+        LeftOut: The agent says nothing, a call has no result, or a system message stands in the middle.
     """
     heard = until_end(messages, turns)
+    first = next((place for place, message in enumerate(heard) if message.role != "system"), len(heard))
+    heard = heard[first:]
+    if any(message.role == "system" for message in heard):
+        raise LeftOut("a system message in the middle of the conversation")
     places = [place for place, message in enumerate(heard) if message.role == "assistant"]
     if not places:
         raise LeftOut("the agent says nothing")

@@ -3,8 +3,8 @@
 Every process has a reader of its own. What a line says of its score is never read: results come from the evaluator.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -14,13 +14,12 @@ from pydantic import ValidationError
 from evaluator.replay.golden import digest_of_task
 from evaluator.replay.trial import RecordedTrajectory, UnreadableTrajectoryError, read_trajectory
 from interop.export.conversation import trained_messages
-from interop.export.format import Definition, LeftOut, PairExample, TaskExample, TrajectoryExample
+from interop.export.format import LeftOut, PairExample, TaskExample, TrajectoryExample
 from skillweave.base.errors import ArtifactError, WorldError
 from skillweave.schema.result import Result
 from skillweave.schema.trajectory import Message, TrajectoryRecord
 from skillweave.world.dataset import Dataset
 from skillweave.world.instruction import instruction
-from skillweave.world.tools import name_of
 
 
 class LineSpot(NamedTuple):
@@ -85,12 +84,7 @@ class ExampleReader:
         result = Result.model_validate_json(self._lines.read(where.result))
         of = self.task(spot.task_id, spot.index)
         record = self._record(line, recorded, of)
-        if self._settings.compact:
-            system = [message for message in of.prompt if message.role == "system"]
-            messages = [*system, *(message for message in messages if message.role != "system")]
-        else:
-            of = replace(of, tools=tools_in(record.tools) or of.tools)
-        return TrajectoryExample(of, record, result, messages)
+        return TrajectoryExample(of, record, result, [*_system(of), *messages])
 
     def example(self, spot: ExampleSpot) -> TaskExample | TrajectoryExample | PairExample:
         """The example of a spot. Raises LeftOut."""
@@ -99,7 +93,7 @@ class ExampleReader:
         first = self.trajectory(spot)
         if len(spot.trajectories) == 1:
             return first
-        return PairExample(first.of, first, self.trajectory(spot, 1), spot.shared)
+        return PairExample(first.of, first, self.trajectory(spot, 1), len(_system(first.of)) + spot.shared)
 
     def _task_example(self, id: str, index: int) -> TaskExample:
         task = self._dataset.tasks[id]
@@ -157,11 +151,9 @@ def read_line(line: bytes) -> RecordedTrajectory:
         raise LeftOut(f"no trajectory: {error}") from error
 
 
-def tools_in(tools: Sequence[Definition]) -> list[Definition]:
-    """Tools as a trajectory gives them, with a description each; none if one is no OpenAI definition."""
-    if not all(isinstance(tool.get("function"), dict) and name_of(tool) for tool in tools):
-        return []
-    return [*tools]
+def _system(of: TaskExample) -> list[Message]:
+    """The task's own system prompt: what a line has in its place proves nothing."""
+    return [message for message in of.prompt if message.role == "system"]
 
 
 class LineReader:

@@ -16,13 +16,16 @@ from evaluator.judge.judge import Judge
 from evaluator.replay.rollouts import RolloutIndex, TrajectoryKey
 from evaluator.report.results import key_of
 from evaluator.scoring.evaluate import checks_version
+from evaluator.scoring.score import reward_of
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob, EvaluationSetup, evaluate_all
 from interop.export.examples import LineSpot
 from skillweave.base.errors import ConfigError
 from skillweave.base.progress import progress
 from skillweave.base.store import CACHE, Store, digest_json
 from skillweave.schema.result import Result
+from skillweave.schema.task import Task
 from skillweave.workers import opened_workers
+from skillweave.world.dataset import Dataset
 
 OWN_RESULTS = f"{CACHE}/results.jsonl"
 """The results that an export makes, until it is finished."""
@@ -92,6 +95,7 @@ def score(
     own = store.path(OWN_RESULTS)
     fingerprint, judge = scorer.fingerprint, _judge(scorer) if earlier else []
     held: set[TrajectoryKey] = set()
+    dataset = Dataset(scorer.setup.tasks)
 
     def valid(key: TrajectoryKey, digest: str) -> bool:
         line = rollouts.places[key].digest.hex()
@@ -100,7 +104,9 @@ def score(
     def standing(file: Path) -> Iterator[tuple[TrajectoryKey, Result, LineSpot]]:
         for result, spot in _results(file):
             key = key_of(result)
-            if key in jobs and key not in held and valid(key, result.trajectory_digest):
+            if key not in jobs or key in held or not valid(key, result.trajectory_digest):
+                continue
+            if result.error is not None or _agrees(result, dataset.tasks[result.task_id]):
                 held.add(key)
                 yield key, result, spot
 
@@ -141,6 +147,12 @@ def _results(file: Path) -> Iterator[tuple[Result, LineSpot]]:
             result = _read(line)
             if result is not None:
                 yield result, spot
+
+
+def _agrees(result: Result, task: Task) -> bool:
+    """Whether a result's reward is that of its checks: anybody may have written the file."""
+    reward = reward_of(task, result.checks)
+    return result.reward == reward and result.passed == (None if reward is None else reward == 1)
 
 
 def _read(line: bytes) -> Result | None:

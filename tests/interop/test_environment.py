@@ -48,7 +48,16 @@ def test_a_number_is_a_task_whatever_the_split(small: Path) -> None:
     assert all(part.id_of(whole.number_of(id)) == id for id in part.ids)
 
 
-@pytest.mark.parametrize("task", ["DentalClinic-nothing", 10**6, -1])
+def test_a_task_of_another_split_is_refused(small: Path) -> None:
+    with interop.environment(small, split="test") as environment:
+        other = next(id for id in EpisodeFactory(small).ids if id not in environment.task_ids)
+        for task in (other, environment.factory.number_of(other)):
+            with pytest.raises(ConfigError, match="split"):
+                environment.reset(task)
+        assert environment.reset(environment.task_ids[0]).task_id == environment.task_ids[0]
+
+
+@pytest.mark.parametrize("task", ["", "DentalClinic-nothing", 10**6, -1])
 def test_an_unknown_task_is_told_in_a_line_and_costs_nothing(environment: Environment, task: str | int) -> None:
     environment.reset(environment.task_ids[0])
     with pytest.raises((ArtifactError, ConfigError)) as told:

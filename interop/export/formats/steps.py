@@ -92,7 +92,8 @@ def schema() -> "pa.Schema":
 
 
 FORMAT = ExportFormat(
-    about="training on single steps: each golden state with its best next calls (not words to the user) and cost to go",
+    about="training on single steps: each golden state with its best next calls (not words to the user) and cost to "
+    "go; arguments may come from `known`, what the user says when asked; rows that are `done` have no next call",
     takes="tasks",
     rows=rows,
     layout="parquet",

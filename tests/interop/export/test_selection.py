@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from interop.export.selection import first_difference
+from tests.commands import ran
 from tests.interop.export.exports import Record, export, exported, records_in, write_records
 
 
@@ -41,6 +42,47 @@ def test_results_of_other_lines_are_made_again(small: Path, trajectories: Path, 
     results.write_text("".join(json.dumps(line) + "\n" for line in lines))
     honest = exported("openai", small, tmp_path / "honest", rollouts=trajectories)
     assert exported("openai", small, tmp_path / "to", "--results", str(results), rollouts=trajectories) == honest
+
+
+def test_a_result_that_contradicts_its_checks_is_made_again(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    places = ["--rollouts-dir", str(trajectories), "--outputs-dir", str(small), "--output", str(results)]
+    done = ran("evaluator", "run", *places, "--max-workers", "1")
+    assert done.returncode == 0, done.stderr
+    made = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
+    assert {one["passed"] for one in made} == {True, False}
+    honest = exported("openai", small, tmp_path / "honest", "--results", str(results), rollouts=trajectories)
+    for reward in (1.0, 7.0, "1"):
+        forged = [{**one, "reward": reward, "passed": True} for one in made]
+        results.write_text("".join(json.dumps(one) + "\n" for one in forged))
+        to = tmp_path / f"to {reward!r}"
+        assert exported("openai", small, to, "--results", str(results), rollouts=trajectories) == honest
+
+
+def test_what_a_line_says_of_prompt_and_results_is_not_trained_on(
+    small: Path, trajectories: Path, tmp_path: Path
+) -> None:
+    def with_system(record: Record) -> Record:
+        messages = [
+            {**message, "content": "OWNED"} if message["role"] == "system" else message
+            for message in record["messages"]
+        ]
+        return {**record, "messages": messages}
+
+    def with_results(record: Record) -> Record:
+        messages = [
+            {**message, "content": "{}"} if message["role"] == "tool" else message for message in record["messages"]
+        ]
+        return {**record, "messages": messages}
+
+    records = records_in(trajectories)
+    honest = exported("openai", small, tmp_path / "honest", rollouts=trajectories)
+    owned = write_records(tmp_path / "owned", [*map(with_system, records)])
+    assert exported("openai", small, tmp_path / "a", rollouts=owned) == honest
+    forged = write_records(tmp_path / "forged", [*map(with_results, records)])
+    left = exported("openai", small, tmp_path / "b", rollouts=forged)
+    assert len(left) < len(honest)
+    assert not [message for row in left for message in row["messages"] if message["role"] == "tool"]
 
 
 def test_conditions_choose(small: Path, trajectories: Path, tmp_path: Path) -> None:
