@@ -80,9 +80,9 @@ def test_what_a_line_says_of_prompt_and_results_is_not_trained_on(
     owned = write_records(tmp_path / "owned", [*map(with_system, records)])
     assert exported("openai", small, tmp_path / "a", rollouts=owned) == honest
     forged = write_records(tmp_path / "forged", [*map(with_results, records)])
-    left = exported("openai", small, tmp_path / "b", rollouts=forged)
-    assert len(left) < len(honest)
-    assert not [message for row in left for message in row["messages"] if message["role"] == "tool"]
+    done = export("openai", small, tmp_path / "b", rollouts=forged)
+    assert done.returncode == 2
+    assert "not differs==0" in done.stderr
 
 
 def test_conditions_choose(small: Path, trajectories: Path, tmp_path: Path) -> None:
