@@ -5,16 +5,16 @@ is a package that reads what `interop` exports or talks to what it serves. Targe
 environment in `.venv-interop`; packages come from wherever the user's own uv or pip is told to look. Where they cannot
 be had, the reason is written down in the environment's folder, and its tests skip with it.
 
-Measured with pip on two slow cores, with the cache that an earlier download leaves:
+Measured once each with pip on two cores that did other work, with the downloads of an earlier install at hand:
 
 | environment | targets | MB | seconds |
 | --- | --- | --- | --- |
-| light | datasets, TRL's data utilities, SkyRL's PromptDataset, SkyRL-gym, Gymnasium, Inspect | 850 | 130 |
-| torch | TRL's trainers, verl, LLaMA-Factory, ms-swift, on PyTorch's build for CPUs | 2,200 | 230 |
-| openenv | OpenEnv's clients and commands | 480 | 55 |
-| openenv-core | the same of the last release under its old name | 470 | 60 |
-| verifiers | `vf-eval` of version 1 | 640 | 85 |
-| verifiers-v0 | `load_environment`, in the last release that has it | 790 | 85 |
+| light | datasets, TRL's data utilities, SkyRL's PromptDataset, SkyRL-gym, Gymnasium, Inspect | 840 | 194 |
+| torch | TRL's trainers, verl, LLaMA-Factory, ms-swift, on PyTorch's build for CPUs | 2,180 | 208 |
+| openenv | OpenEnv's clients and commands | 480 | 53 |
+| openenv-core | the same of the last release under its old name | 470 | 57 |
+| verifiers | `vf-eval` of version 1 | 640 | 82 |
+| verifiers-v0 | `load_environment`, in the last release that has it | 790 | 82 |
 
 PyTorch's build for CPUs comes from the folder or index that `UV_FIND_LINKS` or pip's own configuration names. The
 project itself is not installed: its root is on the path of the scripts, with the few packages that its steps import.
