@@ -13,6 +13,7 @@ from skillweave.world.canonical import dump
 from skillweave.world.world import World
 from synth.gates.gate import Gate
 from synth.tasks.replay import GoldenRun, Rejected, all_shown_rows, has_more_views, make_calls, open_session, rows_of
+from synth.tasks.requests import known_values
 
 SMALL = 10
 """Numbers below this are too easy to guess, and so are amounts of money below ten units of the currency."""
@@ -48,6 +49,8 @@ def check_answers(world: World, combination: Combination, template: TaskTemplate
     values = told_values(template, combination, run.results)
     known = {dump(value) for row in combination.rows for value in row.columns.values()}
     known |= {dump(stated.value) for stated in combination.values} | {dump(v) for v in combination.credentials.values()}
+    # In errands one wish may name, as a month or a belief, what another one asks for.
+    known |= {dump(value) for value in known_values(world.blueprint, template, combination)}
     shown, computed = combination.communicate[: len(values)], combination.communicate[len(values) :]
     if len(shown) != len(values) or {fact.fact for fact in computed} != {one.fact for one in combination.questions}:
         raise Rejected(

@@ -5,6 +5,7 @@ from random import Random
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Calculation, Combination, MentionedRow
+from skillweave.schema.record import Json
 from skillweave.schema.request import Intent, KnownRow, KnownRows, UserRequest
 from skillweave.schema.task import Persona
 from skillweave.schema.template import OmittedSlot, RequestedValue, TaskTemplate
@@ -25,16 +26,7 @@ def request_of(
         The intents, each with the rows and values that it is about, and all that the user knows, each fact once.
     """
     facts = FactCollector(blueprint, template, combination, random)
-    intents = _write_intents(template, combination, facts)
-    intents += _question_intents(template, combination, facts, random)
-    intents += [_computed_intent(combination, facts, question) for question in combination.questions]
-    for parameter, value in combination.credentials.items():
-        facts.add(f"me.{parameter}", value, f"me: {name_in_words(parameter)}", secret=True)
-    # What only a look-up needs (a day to search from) is known too, unless a row's own words say it already.
-    for row in combination.rows:
-        facts.row(row)
-    for mentioned in combination.values:
-        facts.value(mentioned)
+    intents = _collected(template, combination, facts, random)
     withheld = {name for omitted in combination.withheld for name in _withheld_ids(combination, facts, omitted)}
     withheld |= _revealing_ids(intents, facts, withheld)
     volunteered = {name for intent in intents for name in _volunteered_ids(intent, blueprint)} - withheld
@@ -50,6 +42,29 @@ def request_of(
         ],
         insists=combination.insists,
     )
+
+
+def _collected(template: TaskTemplate, combination: Combination, facts: FactCollector, random: Random) -> list[Intent]:
+    """The intents; what the user knows is in `facts` afterwards."""
+    intents = _write_intents(template, combination, facts)
+    intents += _question_intents(template, combination, facts, random)
+    intents += [_computed_intent(combination, facts, question) for question in combination.questions]
+    for parameter, value in combination.credentials.items():
+        facts.add(f"me.{parameter}", value, f"me: {name_in_words(parameter)}", secret=True)
+    # What only a look-up needs (a day to search from) is known too, unless a row's own words say it already.
+    for row in combination.rows:
+        facts.row(row)
+    for mentioned in combination.values:
+        facts.value(mentioned)
+    return intents
+
+
+def known_values(blueprint: Blueprint, template: TaskTemplate, combination: Combination) -> list[Json]:
+    """The values of all that the user knows: what they want, believe, name and sign in with."""
+    random = Random(0)
+    facts = FactCollector(blueprint, template, combination, random)
+    _collected(template, combination, facts, random)
+    return [fact.value for fact in facts.all]
 
 
 def later_facts(request: UserRequest) -> set[str]:
