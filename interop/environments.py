@@ -58,7 +58,6 @@ class EpisodeFactory:
         if not self.ids:
             raise ArtifactError(f"{str(outputs)!r} has no tasks{f' of the split {split!r}' if split else ''}")
         self.split = split
-        self._of_split = frozenset(self.ids)
         self._numbered = [*self._all]
         rollout = self.config.rollout
         limits = RolloutLimits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s)
@@ -82,16 +81,15 @@ class EpisodeFactory:
         """The id of a task by id or number, if the task is of this factory's split.
 
         Raises:
-            ArtifactError: There is no task of that id.
-            ConfigError: There is no task of that number, or it is of another split.
+            ArtifactError: There is no task of that id, or it is of another split.
+            ConfigError: There is no task of that number.
         """
-        id = self.id_of(task) if isinstance(task, int) else self.record(task).id
-        if id not in self._of_split:
-            raise ConfigError(
-                f"task {id!r} is of the split {self.record(id).split!r}, and this environment is of {self.split!r}; "
-                "take one of its task ids"
+        record = self.record(self.id_of(task) if isinstance(task, int) else task)
+        if self.split not in (None, record.split):
+            raise ArtifactError(
+                f"the task {record.id!r} is of the split {record.split!r}; here is {self.split!r} alone"
             )
-        return id
+        return record.id
 
     def number_of(self, id: str) -> int:
         """The number of a task. Raises ArtifactError if there is no such task."""

@@ -22,6 +22,12 @@ def with_tools(system: str, tools: Sequence[Definition]) -> str:
     return f"{system}\n\n{FORMAT.format(tools=described(tools))}"
 
 
+def chat_prompt(prompt: Sequence[Message], tools: Sequence[Definition]) -> list[dict[str, str]]:
+    """The start of an episode as a chat without native tools: the system prompt has the tools, and how to call them."""
+    texts = [(message.role, message.content or "") for message in prompt]
+    return [{"role": role, "content": with_tools(text, tools) if role == "system" else text} for role, text in texts]
+
+
 def first_observation(prompt: Sequence[Message], tools: Sequence[Definition]) -> str:
     """What the environment says first: the system prompt, the tools, and the user's first message."""
     system = "\n\n".join(message.content or "" for message in prompt if message.role == "system")

@@ -87,3 +87,9 @@ class ExportFormat:
     companions: Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]] | None = None
     """Further text files beside the data, such as a loader's own index: takes the splits written and what the card
     says by heading; gives name -> text."""
+
+
+def ground_truth(example: TaskExample) -> str:
+    """JSON text by which a reward can be computed: the task, and what it is scored against."""
+    criteria = example.task.criteria.model_dump_json()
+    return f'{{"task_id":"{example.task.id}","criteria":{criteria}}}'

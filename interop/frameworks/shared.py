@@ -11,7 +11,6 @@ from interop.actions import ActionLike
 from interop.environments import EpisodeFactory, configuration
 from interop.episode import Episode, EpisodeError, Step
 from interop.in_process import Environment, Observation, in_background
-from interop.prompt import with_tools
 from skillweave.base.errors import ConfigError
 from skillweave.schema.task import Split
 
@@ -101,19 +100,6 @@ def openings(factory: EpisodeFactory, limit: int | None = None) -> Iterator[Obse
     with Environment(factory) as environment:
         for id in factory.ids[:limit]:
             yield environment.reset(id)
-
-
-def chat_of(begun: Observation) -> list[dict[str, str]]:
-    """The start of an episode for a model without tools: in the system prompt stand the tools, and how to call them."""
-    return [
-        {
-            "role": message.role,
-            "content": with_tools(message.content or "", begun.tools)
-            if message.role == "system"
-            else message.content or "",
-        }
-        for message in begun.messages
-    ]
 
 
 def options_from(*sources: object) -> DatasetOptions:

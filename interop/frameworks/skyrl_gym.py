@@ -6,8 +6,9 @@ reward of each step. Registrations hold in one process: register where the train
 
 from typing import Any
 
-from interop.frameworks.shared import DatasetOptions, chat_of, missing, options_from
+from interop.frameworks.shared import DatasetOptions, missing, options_from
 from interop.in_process import Environment
+from interop.prompt import chat_prompt
 from skillweave.base.errors import ConfigError
 
 try:
@@ -73,7 +74,7 @@ class SkillweaveEnv(BaseTextEnv):  # type: ignore[misc]  # SkyRL-gym has no type
         words = begun.messages[-1].content or ""
         if prompt and prompt[-1]["content"] != words:
             raise ConfigError(f"the prompt of {self._task!r} is of another dataset; export it again")
-        return [*prompt] or chat_of(begun), {"task_id": begun.task_id}
+        return [*prompt] or chat_prompt(begun.messages, begun.tools), {"task_id": begun.task_id}
 
     def step(self, action: str) -> BaseTextEnvStepOutput:
         """Take the model's reply.

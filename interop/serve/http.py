@@ -22,7 +22,6 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interop.actions import ActionError
-from interop.environments import EpisodeFactory
 from interop.episode import EpisodeError
 from interop.serve.sessions import SessionError, SessionPool
 from skillweave.base.command import one_line
@@ -119,30 +118,24 @@ def task_asked_for(pool: SessionPool, given: Mapping[str, Json]) -> str | None:
     """The task that a request names by `task_id`, by `data_idx` (its number) or by `seed`; None if it names none.
 
     Raises:
-        ArtifactError: There is no such task.
+        ArtifactError: There is no such task, or it is of a split that is not served.
         ConfigError: There is no task of that number.
-        RequestError: A value has the wrong type, or the task is of a split that is not served.
+        RequestError: A value has the wrong type.
     """
     task, number, seed = (given.get(name) for name in ("task_id", "data_idx", "seed"))
     if task is not None:
         if not isinstance(task, str):
             raise RequestError(f"task_id is the id of a task, not {type(task).__name__}", 422)
-        return _of_split(pool.factory, task)
+        return pool.factory.id_in_split(task)
     if number is not None:
-        return _of_split(pool.factory, pool.factory.id_of(number))  # type: ignore[arg-type]  # which looks at the type
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise RequestError(f"data_idx is the number of a task, not {number!r}", 422)
+        return pool.factory.id_in_split(number)
     if seed is not None:
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise RequestError(f"seed is a whole number, not {seed!r}", 422)
         return pool.factory.drawn(seed)
     return None
-
-
-def _of_split(factory: EpisodeFactory, id: str) -> str:
-    """The id, if the server has that task. Raises ArtifactError or RequestError if not."""
-    split = factory.record(id).split
-    if factory.split not in (None, split):
-        raise RequestError(f"the task {id!r} is of the split {split!r}; this server has {factory.split!r}", 404)
-    return id
 
 
 def application(routes: Sequence[BaseRoute], pool: SessionPool, *others: AbstractAsyncContextManager[Any]) -> Starlette:

@@ -52,7 +52,7 @@ def test_a_task_of_another_split_is_refused(small: Path) -> None:
     with interop.environment(small, split="test") as environment:
         other = next(id for id in EpisodeFactory(small).ids if id not in environment.task_ids)
         for task in (other, environment.factory.number_of(other)):
-            with pytest.raises(ConfigError, match="split"):
+            with pytest.raises(ArtifactError, match="split"):
                 environment.reset(task)
         assert environment.reset(environment.task_ids[0]).task_id == environment.task_ids[0]
 

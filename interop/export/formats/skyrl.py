@@ -6,8 +6,8 @@ SkyRL hands all columns but `prompt` and `env_class` to the environment, which o
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from interop.export.format import ExportFormat, Row, TaskExample
-from interop.export.text_prompt import ground_truth, text_prompt
+from interop.export.format import ExportFormat, Row, TaskExample, ground_truth
+from interop.prompt import chat_prompt
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ def rows(example: TaskExample) -> Iterator[Row]:
     task = example.task
     yield {
         "data_source": f"skillweave/{task.world}",
-        "prompt": text_prompt(example),
+        "prompt": chat_prompt(example.prompt, example.tools),
         "env_class": ENV_CLASS,
         "reward_spec": {"method": "rule", "ground_truth": ground_truth(example)},
         "extra_info": {

@@ -8,8 +8,8 @@ plays the conversation with the simulated user, and gives the evaluator's reward
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from interop.export.format import ExportFormat, Row, TaskExample
-from interop.export.text_prompt import ground_truth, text_prompt
+from interop.export.format import ExportFormat, Row, TaskExample, ground_truth
+from interop.prompt import chat_prompt
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,7 @@ def rows(example: TaskExample) -> Iterator[Row]:
     task = example.task
     yield {
         "data_source": f"skillweave/{task.world}",
-        "prompt": text_prompt(example),
+        "prompt": chat_prompt(example.prompt, example.tools),
         "ability": "tool_use",
         "reward_model": {"style": "rule", "ground_truth": ground_truth(example)},
         "extra_info": {
