@@ -16,6 +16,7 @@ from skillweave.base.errors import ConfigError
 from skillweave.config.sections import Config
 
 M = TypeVar("M", bound=BaseModel)
+C = TypeVar("C", bound=Config)
 Raw = dict[str, Any]
 NAMED = ("llm.prices", "llm.endpoints")
 """Sections whose keys are names of models or addresses of endpoints, which may contain dots."""
@@ -47,9 +48,17 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_config(path: Path | None, overrides: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> Config:
-    """Load a configuration.
+    """Load a configuration, as `load_section` does."""
+    return load_section(Config, path, overrides, options)
+
+
+def load_section(
+    model: type[C], path: Path | None, overrides: Sequence[str] = (), options: Mapping[str, Any] | None = None
+) -> C:
+    """Load a configuration that may have sections of its own beside the common ones.
 
     Args:
+        model: The class of the configuration.
         path: The YAML file; None: the defaults.
         overrides: `dotted.path=YAML value`, as `--set` takes them.
         options: Dotted path -> value; applied last.
@@ -61,7 +70,7 @@ def load_config(path: Path | None, overrides: Sequence[str] = (), options: Mappi
     apply_overrides(raw, overrides)
     for dotted, value in (options or {}).items():
         _set(raw, dotted, value)
-    return check_section(Config, raw, where="", source=path.name if path is not None else "configuration")
+    return check_section(model, raw, where="", source=path.name if path is not None else "configuration")
 
 
 def apply_overrides(raw: Raw, overrides: Iterable[str]) -> None:

@@ -1,0 +1,1 @@
+"""Evolving an agent: train, explore, keep what is rewarded, train anew."""

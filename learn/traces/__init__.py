@@ -1,0 +1,1 @@
+"""Trace analysis: what changed between the trajectories of two agents."""
