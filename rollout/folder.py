@@ -160,6 +160,13 @@ class RolloutFolder:
         scored = [passed for passed in counted.values() if passed is not None]
         return FolderState(frozenset(counted), sum(scored), len(scored), tuple(torn))
 
+    def records(self) -> Iterator[TrajectoryRecord]:
+        """The trajectories that the folder holds and that are not owed, file by file. Torn lines are left out."""
+        for path in self._files():
+            with self.store.file(path).open("rb") as stream:
+                whole = (_whole_record(line) for line in stream)
+                yield from (record for record in whole if record is not None and not record.owed)
+
     def append(self, record: TrajectoryRecord) -> None:
         """Append a trajectory to its world's file. The operating system has the line when this returns.
 

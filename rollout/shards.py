@@ -31,7 +31,7 @@ from rollout.trajectory import RolloutSettings
 from rollout.world.source import BackendFactory, user_config
 from skillweave.base.errors import ConfigError, ProviderError, SkillweaveError, StopError
 from skillweave.config.llm import SpeakerConfig
-from skillweave.config.sections import Config
+from skillweave.config.sections import Config, RolloutConfig
 from skillweave.llm.backends.backend import Backend
 from skillweave.llm.budget import SharedBudget, spending
 from skillweave.llm.ledger import Ledger
@@ -172,6 +172,7 @@ async def hold_here(config: Config, cast: Cast, pairs: Sequence[Pair], sink: Sin
         limits=RolloutLimits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
         agent=AgentSettings(sampling=sampling_of(rollout.agent), replay_reasoning=rollout.agent.replay_reasoning),
         agent_class=part("agent", parts.agent),
+        skill=skill_of(rollout),
     )
     dispatcher = made("dispatcher", parts.dispatcher, width)
     trajectory = part("trajectory", parts.trajectory)
@@ -182,6 +183,16 @@ async def hold_here(config: Config, cast: Cast, pairs: Sequence[Pair], sink: Sin
         raise
     except Exception as error:  # of a user's own dispatcher, trajectory or runner
         raise SkillweaveError(f"the run broke off: {said(error)}; what was finished is kept") from error
+
+
+def skill_of(rollout: RolloutConfig) -> str:
+    """The text of `rollout.skill`; empty if there is none. Raises ConfigError if the file cannot be read."""
+    if rollout.skill is None:
+        return ""
+    try:
+        return Path(rollout.skill).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"rollout.skill {rollout.skill!r} cannot be read: {error}; name a Markdown file") from error
 
 
 def _batch(source: TaskSource, pairs: Sequence[Pair], sink: Sink) -> Iterator[tuple[RolloutTask, int]]:

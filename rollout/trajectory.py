@@ -6,7 +6,7 @@ user, the world or the machine failed, the record says so and has no score.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from skillweave.llm.backends.backend import Backend
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import (
     ErrorKind,
+    Message,
     Participant,
     RolloutScore,
     RolloutUsage,
@@ -30,6 +31,8 @@ from skillweave.schema.trajectory import (
 from skillweave.world.tools import valid_text
 
 T = TypeVar("T")
+SKILL_HEADING = "# Skill: what experience has taught you"
+"""Stands between the task's own system prompt and the skill."""
 AgentClass = Callable[..., Agent]
 """`Agent`, or a class that takes the same arguments."""
 
@@ -45,6 +48,8 @@ class RolloutSettings:
     limits: RolloutLimits = field(default_factory=RolloutLimits)
     agent: AgentSettings = field(default_factory=AgentSettings)
     agent_class: AgentClass = Agent
+    skill: str = ""
+    """Text that every agent gets at the end of its system prompt."""
 
 
 class Trajectory:
@@ -78,7 +83,7 @@ class Trajectory:
         self._agent = self._failed = self._conversation = None
         try:
             runtime = self._runtime = await self._bounded(self.task.initialize_runtime())
-            instruction = self.task.get_instruction(runtime)
+            instruction = with_skill(self.task.get_instruction(runtime), self.setting.skill)
             self._agent = self.setting.agent_class(
                 self.setting.backend, instruction, runtime.tools, key=self.id, settings=self.setting.agent
             )
@@ -242,6 +247,17 @@ class Trajectory:
         usage = RolloutUsage(agent=_sum(part.agent for part in parts), user=_sum(part.user for part in parts))
         messages, tools = list(self._agent.history), list(self._agent.tools)
         return fields | {"messages": messages, "tools": tools, "agent": self._agent.participant, "usage": usage}
+
+
+def with_skill(instruction: Sequence[Message], skill: str) -> list[Message]:
+    """The first messages of a conversation, with a skill at the end of the system prompt."""
+    messages = list(instruction)
+    if not skill.strip():
+        return messages
+    text = f"{SKILL_HEADING}\n\n{skill.strip()}"
+    if messages and messages[0].role == "system":
+        return [messages[0].model_copy(update={"content": f"{messages[0].content or ''}\n\n{text}"}), *messages[1:]]
+    return [Message(role="system", content=text), *messages]
 
 
 def _sum(usages: Iterable[SpeakerUsage]) -> SpeakerUsage:

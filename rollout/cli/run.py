@@ -14,13 +14,13 @@ from typing import Any
 
 from rollout.folder import USER_SHARE, FolderState, RolloutFolder, RunFigures
 from rollout.parts import blamed
-from rollout.shards import Sink, hold_here, hold_in_shards, is_held_here, opened_cast, servers_of
+from rollout.shards import Sink, hold_here, hold_in_shards, is_held_here, opened_cast, servers_of, skill_of
 from rollout.task import TaskSource
 from rollout.world.source import WorldTasks, user_config, user_warning
 from skillweave.base.command import one_line
 from skillweave.base.errors import ConfigError, StopError
 from skillweave.base.progress import ProgressDisplay, progress
-from skillweave.base.store import locked
+from skillweave.base.store import digest_text, locked
 from skillweave.config.llm import SpeakerConfig
 from skillweave.config.load import load_config
 from skillweave.config.sections import Config
@@ -128,6 +128,7 @@ def run_record(config: Config, source: TaskSource, options: RolloutOptions) -> d
         "parts": parts,
         "engine": rollout.engine,
         "prompt": rollout.prompt,
+        "skill": digest_text(skill) if (skill := skill_of(rollout)) else None,
         "personas": rollout.personas,
         "limits": {"max_turns": rollout.max_turns, "max_calls": rollout.max_calls},
         "record_tokens": rollout.record_tokens,

@@ -204,6 +204,11 @@ class WorldTasks:
         self._blueprint = cache(dataset.blueprint)
 
     @property
+    def dataset(self) -> Dataset:
+        """The dataset of the tasks."""
+        return self._dataset
+
+    @property
     def digest(self) -> str:
         """Digest of the files that trajectories depend on."""
         return self._dataset.digest
@@ -212,6 +217,10 @@ class WorldTasks:
         """Ids of all tasks, or of those of a split, by world."""
         tasks = self._dataset.tasks
         return [*tasks] if split is None else [id for id, task in tasks.items() if task.split == split]
+
+    def record(self, id: str) -> Task:
+        """The record of a task. Raises ArtifactError if there is none of that id."""
+        return self._dataset.tasks[id]
 
     def task(self, id: str, trial: int) -> WorldTask:
         """The task with the user of a trial."""

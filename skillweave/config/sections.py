@@ -153,6 +153,8 @@ class RolloutConfig(ConfigSection):
     """Where sessions run: `contract`: in this process; `mcp`: on the generated servers."""
     prompt: Literal["full", "compact"] = "full"
     """The system prompt: with the whole policy, or compact: each rule once, for models with small windows."""
+    skill: str | None = None
+    """A Markdown file that every agent gets at the end of its system prompt, such as `best_skill.md` of `learn`."""
     max_turns: int = Field(default=40, ge=1)
     """Replies in which the agent speaks to the user."""
     max_calls: int = Field(default=60, ge=1)
