@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillweave.config.sections import Config
 from skillweave.schema.task import Split
 
 
@@ -35,6 +36,8 @@ class ExportOptions:
     """Short system prompts and tools."""
     workers: int | None = None
     """Processes; None: as the configuration says."""
+    config: Config | None = None
+    """The configuration by which trajectories are scored; None: `config.yaml`, or the defaults if there is none."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ class EvaluationOptions:
     """Modules of one's own to load, beside those that the configuration names."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Dotted path of a configuration key -> value of an option; None: not given."""
+    loaded: Config | None = None
+    """A configuration that is loaded already, in place of the file, `overrides` and `values`."""
 
     def check_consistency(self) -> None:
         """Check that the options fit together. Raises ConfigError."""
@@ -56,6 +58,8 @@ class EvaluationOptions:
     @cached_property
     def config(self) -> Config:
         """The configuration. Raises ConfigError."""
+        if self.loaded is not None:
+            return self.loaded
         given = {path: value for path, value in self.values.items() if value is not None}
         file = self.config_file or (CONFIG if CONFIG.is_file() else None)
         return load_config(file, self.overrides, given)

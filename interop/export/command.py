@@ -151,7 +151,8 @@ def _open_rollouts(run: ExportRun) -> None:
         return
     print(one_line(f"reading the trajectories in {options.rollouts}"), flush=True)
     run.rollouts = find_rollouts(options.rollouts)
-    run.scorer = open_scorer(options.outputs, options.rollouts, options.workers, run.store.root / CACHE / "code.json")
+    cache = run.store.root / CACHE / "code.json"
+    run.scorer = open_scorer(options.outputs, options.rollouts, options.workers, cache, options.config)
 
 
 def _code_digest(name: str, store: Store) -> str:

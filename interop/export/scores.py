@@ -22,6 +22,7 @@ from interop.export.examples import LineSpot
 from skillweave.base.errors import ConfigError
 from skillweave.base.progress import progress
 from skillweave.base.store import CACHE, Store, digest_json
+from skillweave.config.sections import Config
 from skillweave.schema.result import Result
 from skillweave.schema.task import Task
 from skillweave.workers import opened_workers
@@ -47,7 +48,9 @@ class Scorer:
         return self.evaluator.fingerprint
 
 
-def open_scorer(outputs: Path, rollouts: Path, workers: int | None, cache: Path) -> Scorer:
+def open_scorer(
+    outputs: Path, rollouts: Path, workers: int | None, cache: Path, config: Config | None = None
+) -> Scorer:
     """Open what evaluates. Raises ConfigError, ArtifactError.
 
     Args:
@@ -55,9 +58,10 @@ def open_scorer(outputs: Path, rollouts: Path, workers: int | None, cache: Path)
         rollouts: The trajectories.
         workers: Processes; None: as the configuration says.
         cache: A file that keeps digests of code.
+        config: The configuration, with `outputs` in it; None: it is loaded.
     """
     values = {"outputs_dir": str(outputs), "evaluation.max_workers": workers}
-    options = EvaluationOptions(rollouts=rollouts, values=values, quiet=True)
+    options = EvaluationOptions(rollouts=rollouts, values=values, quiet=True, loaded=config)
     options.load_plugins()
     setup = options.setup(checks_version(options.settings, cache))
     return Scorer(options, setup, DatasetEvaluator(setup))

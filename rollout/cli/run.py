@@ -4,7 +4,7 @@ import asyncio
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -85,8 +85,13 @@ def selected(source: TaskSource, globs: Sequence[str], limit: int | None, split:
             if ids
             else "there are no tasks; write some with: python -m synth run"
         )
+    return in_turns(matching, limit)
+
+
+def in_turns(ids: Iterable[str], limit: int | None = None) -> list[str]:
+    """The first `limit` of these tasks, their worlds taking turns; a larger limit replaces none."""
     groups: dict[str, list[str]] = {}
-    for id in matching:
+    for id in ids:
         groups.setdefault(id.rpartition("-")[0], []).append(id)
     turns = [id for turn in zip_longest(*groups.values()) for id in turn if id is not None]
     return turns[:limit]
