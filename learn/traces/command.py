@@ -1,0 +1,136 @@
+"""The command `learn traces`: score two rollouts folders, write what changed, and say it in a few lines."""
+
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from interop.export.scores import open_scorer
+from learn.traces.change import by_class, figures_of, groups_of
+from learn.traces.figures import PASSED, TraceFigures, TraceSide
+from learn.traces.page import measures_of, traces_page
+from learn.traces.side import scored_folder
+from skillweave.base.command import counted, one_line
+from skillweave.base.store import CACHE, Store, locked
+
+FIGURES = "traces.json"
+PAGE = "traces.html"
+MOST_NAMED = 3
+"""Tools, classes and groups that one line names."""
+LONGEST_LINE = 220
+"""Characters of a printed line."""
+
+
+def run_traces(before: Path, after: Path, outputs: Path, to: Path) -> int:
+    """Compare two rollouts folders, print the summary, and return the exit status.
+
+    Raises:
+        ConfigError: A folder is empty, holds several agents, or has no scored task in common with the other.
+        ArtifactError: The dataset or a file cannot be read or written.
+    """
+    figures = write_traces(before, after, outputs, to)
+    for line in summary_lines(figures):
+        shown = one_line(line)
+        print(shown if len(shown) <= LONGEST_LINE else f"{shown[: LONGEST_LINE - 1]}…")
+    print(one_line(f"wrote {FIGURES} and {PAGE} in {shlex.quote(str(to))}; next: open {shlex.quote(str(to / PAGE))}"))
+    return 0
+
+
+def write_traces(
+    before: Path,
+    after: Path,
+    outputs: Path,
+    to: Path,
+    *,
+    title_before: str = "before",
+    title_after: str = "after",
+    seed: int = 0,
+) -> TraceFigures:
+    """Score the trajectories of two rollouts folders of one dataset, and write `traces.json` and `traces.html`.
+
+    Args:
+        before: The rollouts folder of before.
+        after: The rollouts folder of after.
+        outputs: The dataset.
+        to: The folder to write to.
+        title_before: What the page calls the first side.
+        title_after: What the page calls the second side.
+        seed: Seeds the resamples of the interval.
+
+    Raises:
+        ConfigError: A folder is empty, holds several agents, or has no scored task in common with the other.
+        ArtifactError: The dataset or a file cannot be read or written.
+    """
+    store = Store(to, "traces", option="--to")
+    store.refuse_other_than_folder()
+    store.prepare()
+    with locked(store):
+        store.clean()
+        scorer = open_scorer(outputs, before, None, store.path(f"{CACHE}/code.json"))
+        first = scored_folder(title_before, before, scorer, store)
+        second = scored_folder(title_after, after, scorer, store)
+        figures = figures_of(first, second, seed=seed)
+        store.write(PAGE, traces_page(figures, first, second))
+        store.write(FIGURES, figures.model_dump_json(indent=2).encode() + b"\n")
+        shutil.rmtree(store.root / CACHE, ignore_errors=True)
+    return figures
+
+
+def summary_lines(figures: TraceFigures) -> Iterator[str]:
+    """What changed, in a few lines for the terminal."""
+    passes, tasks = figures.passes, figures.tasks
+    yield f"{_name(figures.before)}; {_name(figures.after)}"
+    if passes.rate_a is not None and passes.rate_b is not None and passes.p is not None:
+        yield (
+            f"{counted(passes.tasks, 'task')}: {passes.rate_a:.1%} -> {passes.rate_b:.1%} passed; difference "
+            f"{_points(passes.difference)} points [{_points(passes.low)}, {_points(passes.high)}], p = {passes.p:.2g}"
+        )
+    yield f"{len(tasks.gained)} gained, {len(tasks.lost)} lost, {tasks.kept} kept, {tasks.failing} still failing"
+    measures = measures_of(figures.before.calls, figures.after.calls)
+    named = ("calls", "messages of the agent", "share of calls that failed", "share of calls that were malformed")
+    yield "; ".join(f"{words} {measures[words].before} -> {measures[words].after}" for words in named)
+    tools = [f"{one.tool} {one.before:.2f} -> {one.after:.2f}" for one in figures.tools if one.difference]
+    yield f"calls a trajectory: {_some(tools)}"
+    yield f"failures: {_some(_failures(figures))}"
+    yield f"tasks passed: {_some(_groups(figures))}"
+    left_out = [*_left_out(figures)]
+    if left_out:
+        yield f"left out: {'; '.join(left_out)}"
+
+
+def _name(side: TraceSide) -> str:
+    return f"{side.title}: {side.agent} with {side.user}, {side.scored:,} of {side.trajectories:,} trajectories scored"
+
+
+def _points(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:+.1f}"
+
+
+def _some(notes: list[str]) -> str:
+    more = len(notes) - MOST_NAMED
+    return "; ".join([*notes[:MOST_NAMED], *([f"{more} more changed"] if more > 0 else [])]) or "nothing changed"
+
+
+def _failures(figures: TraceFigures) -> list[str]:
+    """The classes whose number changed, the largest changes first."""
+    classes = [(name, *counts) for name, counts in by_class(figures.outcomes).items() if name != PASSED]
+    changed = [one for one in classes if one[1] != one[2]]
+    return [f"{name} {a} -> {b}" for name, a, b in sorted(changed, key=lambda one: (-abs(one[2] - one[1]), one[0]))]
+
+
+def _groups(figures: TraceFigures) -> list[str]:
+    """The worlds, kinds, forms and levels whose rate changed, the largest changes first."""
+    every = [(trait, value, group) for trait, values in groups_of(figures).items() for value, group in values.items()]
+    changed = [one for one in every if one[2].rate_a != one[2].rate_b]
+    ordered = sorted(changed, key=lambda one: -abs(one[2].rate_b - one[2].rate_a))
+    return [f"{trait} {value} {group.rate_a:.0%} -> {group.rate_b:.0%}" for trait, value, group in ordered]
+
+
+def _left_out(figures: TraceFigures) -> Iterator[str]:
+    for side, only in ((figures.before, figures.passes.only_a), (figures.after, figures.passes.only_b)):
+        if only:
+            yield f"{counted(only, 'task')} only {side.title}"
+        for kind, count in side.not_scored.items():
+            yield f"{count} of {side.title} not scored ({kind})"
+        if side.unreadable_lines:
+            yield f"{counted(side.unreadable_lines, 'line')} of {side.title}: {side.unreadable[0]}"
