@@ -285,3 +285,19 @@ def _without(skill: str, region: re.Pattern[str]) -> str:
         newlines = min(2, len(match[1]) + len(match[3]))
         skill = skill[: match.start()] + "\n" * newlines + skill[match.end() :]
     return skill.rstrip()
+
+
+def with_body(skill: str, body: str) -> str:
+    """Put another body in place of a document's own, and keep its regions."""
+    changed = _without_markers(body).strip() + "\n"
+    if has_guidance(skill):
+        changed = with_guidance(changed, guidance_of(skill))
+    return replace_notes(changed, notes_of(skill)) if has_notes(skill) else changed
+
+
+def agent_text(skill: str) -> str:
+    """The document as an agent reads it: without markers, and without regions that hold nothing."""
+    parts = [body_of(skill).strip(), guidance_of(skill)]
+    if notes_of(skill):
+        parts.append("\n".join([NOTES_HEADING, "", *(f"- {note}" for note in notes_of(skill))]))
+    return "\n\n".join(filter(None, parts)) + "\n"
