@@ -12,6 +12,7 @@ from learn.traces.page import measures_of, traces_page
 from learn.traces.side import scored_folder
 from skillweave.base.command import counted, one_line
 from skillweave.base.store import CACHE, Store, locked
+from skillweave.config.sections import Config
 
 FIGURES = "traces.json"
 PAGE = "traces.html"
@@ -45,6 +46,7 @@ def write_traces(
     title_before: str = "before",
     title_after: str = "after",
     seed: int = 0,
+    config: Config | None = None,
 ) -> TraceFigures:
     """Score the trajectories of two rollouts folders of one dataset, and write `traces.json` and `traces.html`.
 
@@ -56,6 +58,7 @@ def write_traces(
         title_before: What the page calls the first side.
         title_after: What the page calls the second side.
         seed: Seeds the resamples of the interval.
+        config: The configuration, with `outputs` in it; None: `config.yaml`, if it is there.
 
     Raises:
         ConfigError: A folder is empty, holds several agents, or has no scored task in common with the other.
@@ -66,7 +69,7 @@ def write_traces(
     store.prepare()
     with locked(store):
         store.clean()
-        scorer = open_scorer(outputs, before, None, store.path(f"{CACHE}/code.json"))
+        scorer = open_scorer(outputs, before, None, store.path(f"{CACHE}/code.json"), config)
         first = scored_folder(title_before, before, scorer, store)
         second = scored_folder(title_after, after, scorer, store)
         figures = figures_of(first, second, seed=seed)
@@ -87,7 +90,7 @@ def summary_lines(figures: TraceFigures) -> Iterator[str]:
         )
     yield f"{len(tasks.gained)} gained, {len(tasks.lost)} lost, {tasks.kept} kept, {tasks.failing} still failing"
     measures = measures_of(figures.before.calls, figures.after.calls)
-    named = ("calls", "messages of the agent", "share of calls that failed", "share of calls that were malformed")
+    named = ("calls", "messages of the agent", "calls that failed", "malformed calls")
     yield "; ".join(f"{words} {measures[words].before} -> {measures[words].after}" for words in named)
     tools = [f"{one.tool} {one.before:.2f} -> {one.after:.2f}" for one in figures.tools if one.difference]
     yield f"calls a trajectory: {_some(tools)}"

@@ -20,6 +20,9 @@ MOST_TURNS = 60
 MOST_CALLS = 30
 """Calls of one message that the page shows."""
 
+MOST_TOOLS = 12
+"""Tools that the page shows unfolded."""
+
 
 class Measure(NamedTuple):
     """A figure of both sides, as it is shown."""
@@ -81,6 +84,7 @@ def traces_page(figures: TraceFigures, before: ScoredFolder, after: ScoredFolder
         groups=groups_of(figures),
         examples=[example for example in shown if example is not None],
         most_calls=MOST_CALLS,
+        most_tools=MOST_TOOLS,
         written=written,
         given=given_arguments,
         cells=changed_cells,
@@ -94,12 +98,10 @@ def measures_of(before: CallFigures, after: CallFigures) -> dict[str, Measure]:
         "messages of the agent": _mean(before, after, "turns"),
         "writes": _mean(before, after, "writes"),
         "repeated calls": _mean(before, after, "repeated"),
-        "share of calls that failed": _share(before, after, "failed", "calls"),
-        "share of calls that were malformed": _share(before, after, "malformed", "calls"),
-        "share of writes made with the user's agreement, where the policy asks for it": _share(
-            before, after, "unconfirmed", "asking", is_complement=True
-        ),
-        "share of trajectories handed over to a human": _share(before, after, "transfers", "trajectories"),
+        "calls that failed": _share(before, after, "failed", "calls"),
+        "malformed calls": _share(before, after, "malformed", "calls"),
+        "writes with the user's agreement": _share(before, after, "unconfirmed", "asking", is_complement=True),
+        "handed over to a human": _share(before, after, "transfers", "trajectories"),
     }
 
 

@@ -1,0 +1,73 @@
+"""The difference between two texts, line by line, and word by word where a line was changed and not replaced."""
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+CONTEXT = 2
+"""Unchanged lines that are shown around a change."""
+MOST_LINES = 2_000
+"""Lines of each text that are compared."""
+LONGEST_LINE = 2_000
+"""Characters of a line that are compared."""
+ALIKE = 0.5
+"""From this likeness on, two lines are one line that was changed."""
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+class DiffPart(NamedTuple):
+    """A piece of a line."""
+
+    text: str
+    is_marked: bool
+    """Whether these words were added or removed, in a line of which others stay."""
+
+
+class DiffLine(NamedTuple):
+    """A line of a difference."""
+
+    kind: Literal["same", "added", "removed", "gap"]
+    """`gap` stands for unchanged lines that are not shown."""
+    parts: Sequence[DiffPart]
+
+
+def diff(before: str, after: str) -> list[DiffLine]:
+    """The lines that were removed and added, with a few around them; none if the texts are equal."""
+    a, b = _lines(before), _lines(after)
+    found: list[DiffLine] = []
+    for group in SequenceMatcher(None, a, b, autojunk=False).get_grouped_opcodes(CONTEXT):
+        if found or group[0][1] > 0:
+            found.append(DiffLine("gap", ()))
+        for tag, a1, a2, b1, b2 in group:
+            if tag == "equal":
+                found += [DiffLine("same", [DiffPart(line, False)]) for line in a[a1:a2]]
+            else:
+                found += _changed(a[a1:a2], b[b1:b2])
+    return found
+
+
+def _lines(text: str) -> list[str]:
+    return [line[:LONGEST_LINE] for line in text.splitlines()[:MOST_LINES]]
+
+
+def _changed(removed: Sequence[str], added: Sequence[str]) -> Iterator[DiffLine]:
+    """Removed lines, then added ones; where they are alike one by one, only the words that differ are marked."""
+    pairs = [_words(*pair) for pair in zip(removed, added, strict=True)] if len(removed) == len(added) else []
+    for at, line in enumerate(removed):
+        yield DiffLine("removed", pairs[at][0] if pairs else [DiffPart(line, False)])
+    for at, line in enumerate(added):
+        yield DiffLine("added", pairs[at][1] if pairs else [DiffPart(line, False)])
+
+
+def _words(removed: str, added: str) -> tuple[list[DiffPart], list[DiffPart]]:
+    """Both lines in parts. If they have little in common, nothing is marked."""
+    a, b = _WORDS.findall(removed), _WORDS.findall(added)
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    if matcher.ratio() < ALIKE:
+        return [DiffPart(removed, False)], [DiffPart(added, False)]
+    first, second = [], []
+    for tag, a1, a2, b1, b2 in matcher.get_opcodes():
+        first.append(DiffPart("".join(a[a1:a2]), tag != "equal"))
+        second.append(DiffPart("".join(b[b1:b2]), tag != "equal"))
+    return [part for part in first if part.text], [part for part in second if part.text]
