@@ -50,7 +50,7 @@ class Trials(Protocol):
 
 
 @dataclass
-class _Kept:
+class _KeptConversations:
     """What is known of one skill: the row of each conversation, None if it was lost."""
 
     folder: RolloutFolder
@@ -73,7 +73,7 @@ class RolloutTrials:
         self._root = root
         self._cast = cast
         self._lost_limit = lost_limit
-        self._by_skill: dict[str, _Kept] = {}
+        self._by_skill: dict[str, _KeptConversations] = {}
         source = cast.source
         self._evaluator = (
             Evaluator(source.dataset, source.dataset, CheckSettings(floors=False))
@@ -105,7 +105,7 @@ class RolloutTrials:
         """As `Trials.messages`."""
         return self._kept(skill).conversations[row.trajectory]
 
-    def _kept(self, skill: str) -> _Kept:
+    def _kept(self, skill: str) -> _KeptConversations:
         root = self.folder_of(skill)
         if root.name not in self._by_skill:
             folder = RolloutFolder(root)
@@ -115,12 +115,12 @@ class RolloutTrials:
             rollout = self._config.rollout.model_copy(update={"skill": str(root / SKILL_FILE)})
             config = self._config.model_copy(update={"rollout": rollout})
             folder.fix(run_record(config, self._cast.source, RolloutOptions(Path(), root)))
-            kept = self._by_skill[root.name] = _Kept(folder, config)
+            kept = self._by_skill[root.name] = _KeptConversations(folder, config)
             for record in folder.records():
                 self._keep(kept, record)
         return self._by_skill[root.name]
 
-    async def _hold(self, kept: _Kept, pairs: Sequence[tuple[str, int]]) -> None:
+    async def _hold(self, kept: _KeptConversations, pairs: Sequence[tuple[str, int]]) -> None:
         tally = RunFigures()
 
         def append(record: TrajectoryRecord) -> None:
@@ -137,7 +137,7 @@ class RolloutTrials:
                 "run the same command again"
             )
 
-    def _keep(self, kept: _Kept, record: TrajectoryRecord) -> None:
+    def _keep(self, kept: _KeptConversations, record: TrajectoryRecord) -> None:
         if record.owed:
             return
         kept.rows[record.id] = self._row(record)

@@ -1,0 +1,265 @@
+"""The command `learn skill`: opens what a run needs, trains or only scores, and says what came of it."""
+
+import asyncio
+import json
+import shlex
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from learn.config import LearnConfig
+from learn.skill.folder import BEST, REPLIES, ROLLOUTS, USAGE, SkillFolder
+from learn.skill.items import FOLDER_SOURCE, PARTS, Items, Part, chosen_items, secrets_of
+from learn.skill.loop import SkillTraining
+from learn.skill.optimizer import ModelOptimizer
+from learn.skill.page import write_skill_page
+from learn.skill.planning import steps_per_epoch
+from learn.skill.records import SkillSummary, StepRecord
+from learn.skill.standing import part_score
+from learn.skill.trials import RolloutTrials
+from learn.traces.command import write_traces
+from rollout.cli.run import RolloutOptions, run_record
+from rollout.shards import Cast, opened_cast, servers_of
+from rollout.world.source import WorldTasks
+from skillweave.base.command import one_line
+from skillweave.base.errors import ConfigError
+from skillweave.base.store import digest_text, locked
+from skillweave.config.llm import AuthorConfig
+from skillweave.config.load import load_section
+from skillweave.llm.connections import Connections
+from skillweave.llm.ledger import Ledger, cost_in_words
+from skillweave.llm.models import sampling_of, spec_of, split_name
+from skillweave.llm.replay import CachedBackend
+from skillweave.plugins import load_plugins
+from skillweave.schema.record import Json
+
+FIRST_SKILL = "# Skill\n"
+EVALUATION = "eval_summary.json"
+
+
+@dataclass(frozen=True)
+class SkillOptions:
+    """The command line's options."""
+
+    config: Path
+    overrides: tuple[str, ...] = ()
+    out: Path | None = None
+    eval_only: bool = False
+    skill: Path | None = None
+    split: str = "all"
+
+    def load(self) -> LearnConfig:
+        """Load the configuration and its plug-ins. Raises ConfigError."""
+        given = {} if self.out is None else {"skill.out_root": str(self.out)}
+        config = load_section(LearnConfig, self.config, self.overrides, given)
+        load_plugins(config.plugins)
+        return _with_items(config)
+
+    def parts(self) -> Sequence[Part]:
+        """The parts that `--split` names. Raises ConfigError."""
+        if self.split == "all":
+            return PARTS
+        named = [part for part in get_args(Part) if part == self.split]
+        if not named:
+            raise ConfigError(f"--split {self.split!r} names no part; give {', '.join(PARTS)} or all")
+        return named
+
+
+def _with_items(config: LearnConfig) -> LearnConfig:
+    """The configuration with the folder of items as its source of tasks, if it names one."""
+    folder = config.skill.items.split_dir
+    if folder is None:
+        return config
+    parts = config.rollout.parts.model_copy(update={"tasks": FOLDER_SOURCE, "options": {"split_dir": folder}})
+    return config.model_copy(update={"rollout": config.rollout.model_copy(update={"parts": parts})})
+
+
+def run_skill(options: SkillOptions) -> int:
+    """Train a skill, or score one.
+
+    Returns:
+        The exit status: 1 if conversations are owed.
+
+    Raises:
+        ConfigError: The configuration is wrong, or the folder holds another run.
+        ArtifactError: The dataset, the items or the folder cannot be read.
+        ProviderError: A model cannot be reached, or the budget is spent; the same command goes on.
+    """
+    if options.eval_only != (options.skill is not None):
+        raise ConfigError("--eval-only and --skill FILE belong together: score that skill, and train none")
+    config = options.load()
+    folder = SkillFolder(Path(config.skill.out_root))
+    folder.store.refuse_other_than_folder()
+    initial = read_skill(options.skill if options.skill is not None else config.skill.skill_init)
+    folder.store.prepare()
+    with locked(folder.store):
+        folder.store.clean()
+        return asyncio.run(_run(options, config, folder, initial))
+
+
+def read_skill(path: Path | str | None) -> str:
+    """The text of a skill; a heading alone without a file. Raises ConfigError if the file cannot be read."""
+    if path is None:
+        return FIRST_SKILL
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the skill {str(path)!r} cannot be read: {error}; name a Markdown file") from error
+
+
+async def _run(options: SkillOptions, config: LearnConfig, folder: SkillFolder, initial: str) -> int:
+    root = folder.store.root
+    async with AsyncExitStack() as stack:
+        servers = await stack.enter_async_context(servers_of(config, root))
+        cast = await stack.enter_async_context(opened_cast(config, root, servers))
+        items = chosen_items(cast.source, config.skill.items)
+        trials = RolloutTrials(config, root / ROLLOUTS, cast, config.skill.lost_limit)
+        usage = UsageFile(folder, cast.ledger)
+        stack.callback(usage.write)
+        if options.eval_only:
+            return await _evaluate(options, config, folder, trials, items, initial)
+        optimizer = await _optimizer(stack, config, folder, cast.ledger)
+        folder.fix(_settings(config, cast, items, initial))
+
+        def after_step(record: StepRecord) -> None:
+            usage.write()
+            print(one_line(step_line(record)), flush=True)
+
+        training = SkillTraining(
+            config.skill,
+            config.seed,
+            items,
+            trials=trials,
+            optimizer=optimizer,
+            folder=folder,
+            secrets=secrets_of(cast.source, items),
+            after_step=after_step,
+        )
+        summary = await training.run(initial)
+        usage.write()
+        _show(config, folder, trials, cast, initial, summary)
+    return 0
+
+
+async def _optimizer(stack: AsyncExitStack, config: LearnConfig, folder: SkillFolder, ledger: Ledger) -> ModelOptimizer:
+    """The optimizer. Its replies are kept in the folder, so that none is asked for twice."""
+    author: AuthorConfig = config.skill.model or config.llm.textual
+    if split_name(author.model)[0] == "offline":
+        raise ConfigError(
+            f"{author.model!r} cannot reflect on conversations; name a model in skill.model, for example "
+            "'openai/gpt-5', or module:Class/model for an optimizer of your own"
+        )
+    # Replies are kept here and not with those of other runs: two runs are two samples.
+    connections = Connections(config.llm, ledger=ledger, folder=folder.store.root, caches=False)
+    backend = CachedBackend(connections.connect(author), folder.store.path(REPLIES), spec_of(author, config.llm).source)
+    stack.push_async_callback(backend.close)
+    return ModelOptimizer(backend, ledger, config.skill.optimizer, config.llm.continuations)
+
+
+def _settings(config: LearnConfig, cast: Cast, items: Items, initial: str) -> dict[str, Json]:
+    """The content of `config.json`: all that decides what comes out. No key is in it."""
+    skill = config.skill
+    train = skill.train
+    author: AuthorConfig = skill.model or config.llm.textual
+    chosen: dict[str, Json] = {part: [*items.of(part)] for part in PARTS}
+    run = run_record(config, cast.source, RolloutOptions(Path(), Path()))
+    steps = steps_per_epoch(len(items.train), train.batch_size, train.accumulation)
+    return {
+        "format": "skillweave/1",
+        "skill": skill.model_dump(mode="json", exclude={"out_root", "model", "skill_init"}),
+        "optimizer": {"model": author.model, "sampling": {**sampling_of(author).settings()}},
+        "rollout": {name: value for name, value in run.items() if name != "asked"},
+        "initial_skill": digest_text(initial),
+        "items": {part: digest_text(json.dumps(ids)) for part, ids in chosen.items()},
+        "train_size": len(items.train),
+        "val_size": len(items.val),
+        "test_size": len(items.test),
+        "steps_per_epoch": steps,
+        "batches_per_epoch": steps * train.accumulation,
+        "samples_per_epoch": len(items.train) * train.trials,
+    }
+
+
+class UsageFile:
+    """`usage.json`: what all commands on the folder used, by question and model."""
+
+    def __init__(self, folder: SkillFolder, ledger: Ledger) -> None:
+        self._folder = folder
+        self._ledger = ledger
+        self._earlier: dict[str, dict[str, float]] = {}
+        if folder.store.exists(USAGE):
+            read = json.loads(folder.store.read(USAGE))
+            self._earlier = {entry["question"] + " " + entry["author"]: entry for entry in read}
+
+    def write(self) -> None:
+        """Write the sum of earlier commands and of this one."""
+        now = {f"{entry.question} {entry.author}": entry for entry in self._ledger.askings()}
+        rows: list[Json] = []
+        for name in sorted({*now, *self._earlier}):
+            question, _, author = name.partition(" ")
+            before, entry = self._earlier.get(name, {}), now.get(name)
+            row: dict[str, Json] = {"question": question, "author": author}
+            for field in ("asked", "input_tokens", "output_tokens", "cost_usd"):
+                row[field] = before.get(field, 0) + (getattr(entry, field) if entry is not None else 0)
+            rows.append(row)
+        self._folder.write_json(USAGE, rows)
+
+
+async def _evaluate(
+    options: SkillOptions, config: LearnConfig, folder: SkillFolder, trials: RolloutTrials, items: Items, skill: str
+) -> int:
+    """Score a skill on parts of the items."""
+    scores: dict[str, Json] = {}
+    for part in options.parts():
+        rows = await trials.rows(skill, items.of(part), range(config.skill.evaluation.trials))
+        score = part_score(rows, config.seed)
+        scores[part] = score.model_dump(mode="json")
+        print(
+            f"{part}: {score.hard:.1%} of {score.n} items passed ({score.low:.1%} to {score.high:.1%}), "
+            f"soft {score.soft:.3f}"
+        )
+    folder.write_json(EVALUATION, {"skill": str(options.skill), "digest": digest_text(skill), "splits": scores})
+    print(f"wrote {shlex.quote(str(folder.store.root / EVALUATION))}; next: {_use(config, options.skill or Path())}")
+    return 0
+
+
+def step_line(record: StepRecord) -> str:
+    """A step in one line."""
+    line = f"step {record.step} (epoch {record.epoch}): {record.rollout_hard:.0%} of {record.rollout_n} passed"
+    line += f", {record.n_patches} patches, {record.n_edits_ranked} of {record.n_edits_merged} changes"
+    if record.candidate_gate_score is not None:
+        line += f"; validation {record.previous_score:.3f} -> {record.candidate_gate_score:.3f}"
+    return f"{line}: {record.action}{f' ({record.reason})' if record.reason else ''}"
+
+
+def _use(config: LearnConfig, skill: Path) -> str:
+    """The command that rolls agents out with a skill."""
+    return (
+        f"python -m rollout run --config config.yaml --outputs-dir {shlex.quote(config.outputs_dir)} "
+        f"--set rollout.skill={shlex.quote(str(skill))}"
+    )
+
+
+def _show(
+    config: LearnConfig, folder: SkillFolder, trials: RolloutTrials, cast: Cast, initial: str, summary: SkillSummary
+) -> None:
+    """Write the pages, and print how it ended."""
+    root = folder.store.root
+    page = write_skill_page(root)
+    print(
+        f"{summary.total_steps} steps: {summary.total_accepts} accepted, {summary.total_rejects} rejected, "
+        f"{summary.total_skips} skipped; validation {summary.baseline_selection_hard:.3f} -> "
+        f"{summary.best_selection_hard:.3f} ({summary.best_origin}, best of {summary.validations} tried)"
+    )
+    for name, score in summary.test.items():
+        print(f"  test, {name}: {score.hard:.1%} of {score.n} items passed ({score.low:.1%} to {score.high:.1%})")
+    total = cast.ledger.total()
+    print(f"  cost of this command: {cost_in_words(total.cost_usd, total.unpriced)}")
+    best = root / BEST
+    if summary.test and isinstance(cast.source, WorldTasks):
+        before, after = trials.folder_of(initial), trials.folder_of(best.read_text("utf-8"))
+        if before != after:
+            write_traces(before, after, Path(config.outputs_dir), root / "traces")
+    print(f"wrote {shlex.quote(str(page))}; next: {_use(config, best)}")

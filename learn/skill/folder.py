@@ -1,0 +1,103 @@
+"""The folder of a skill run: its files have SkillOpt's names.
+
+All but `.cache/`, `rollouts/` and `usage.json` are the same bytes however often the run was killed, and with any number
+of workers.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.store import CACHE, Store
+from skillweave.schema.record import Json, Record
+
+CONFIG, HISTORY, STATE, SUMMARY = "config.json", "history.json", "runtime_state.json", "summary.json"
+BEST, USAGE = "best_skill.md", "usage.json"
+REPLIES = f"{CACHE}/replies.sqlite"
+ROLLOUTS = "rollouts"
+"""Below it, a rollouts folder for each skill that was tried, named by the skill's digest."""
+
+
+class RuntimeState(Record):
+    """`runtime_state.json`: how far a run is."""
+
+    last_completed_step: int
+    current_skill_path: str
+    current_score: float
+    current_origin: str
+    """Where the current skill comes from: `initial`, `step 3`, `slow update 2`."""
+    best_skill_path: str
+    best_score: float
+    best_step: int
+    best_origin: str
+    finished: bool = False
+    """Whether all steps are done, and the test."""
+
+
+class SkillFolder:
+    """Writes the files of a run."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = Store(root, "run", option="--out")
+
+    def fix(self, config: dict[str, Json]) -> None:
+        """Write `config.json`, or check that it is the same.
+
+        Raises:
+            ConfigError: The folder holds a run with other settings.
+            ArtifactError: Its `config.json` cannot be read.
+        """
+        if self.store.exists(CONFIG):
+            try:
+                earlier = json.loads(self.store.read(CONFIG))
+            except ValueError as error:
+                raise ArtifactError(f"{CONFIG} of {str(self.store.root)!r} is not JSON: {error}") from error
+            change = _change(earlier, config, "")
+            if change is not None:
+                raise ConfigError(
+                    f"{str(self.store.root)!r} holds a run with other settings: {change}; "
+                    "give another folder with --out"
+                )
+        self.write_json(CONFIG, config)
+
+    def write_json(self, path: str, content: Json | BaseModel | Sequence[BaseModel]) -> None:
+        """Write a value or records as indented JSON."""
+        self.store.write(path, (json.dumps(_plain(content), indent=2, ensure_ascii=False) + "\n").encode())
+
+    def write_rows(self, path: str, rows: Sequence[BaseModel]) -> None:
+        """Write records, one a line."""
+        self.store.write(path, "".join(row.model_dump_json() + "\n" for row in rows).encode())
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a text."""
+        self.store.write(path, text.encode("utf-8", "replace"))
+
+
+def _plain(content: object) -> object:
+    if isinstance(content, BaseModel):
+        return content.model_dump(mode="json")
+    if isinstance(content, list | tuple):
+        return [_plain(part) for part in content]
+    return content
+
+
+def _change(earlier: Json, now: Json, path: str) -> str | None:
+    """The first setting that differs, in words; None if there is none."""
+    if isinstance(earlier, dict) and isinstance(now, dict):
+        keys = sorted({*earlier, *now})
+        changes = (_change(earlier.get(key), now.get(key), f"{path}.{key}".strip(".")) for key in keys)
+        return next((change for change in changes if change is not None), None)
+    return None if earlier == now else f"{path} is {json.dumps(earlier)[:80]} there and {json.dumps(now)[:80]} now"
+
+
+def step_path(step: int) -> str:
+    """The folder of a step."""
+    return f"steps/step_{step:04}"
+
+
+def skill_path(step: int) -> str:
+    """The current skill after a step."""
+    return f"skills/skill_v{step:04}.md"

@@ -1,0 +1,1 @@
+"""The prompts of the optimizer: what it is asked at each stage of a step."""

@@ -1,0 +1,118 @@
+"""Update: from what reflections propose to a candidate, by merging, choosing and editing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from learn.config import SkillConfig
+from learn.skill.document import Edit, EditReport, agent_text, apply_edits, body_of, with_body
+from learn.skill.items import leaks
+from learn.skill.optimizer import Briefing, Change, Optimizer, Reflected, shown_change
+from learn.skill.patches import MergeSource, merge_patches, needs_ranking, select
+from learn.skill.records import RejectReason
+from learn.skill.replies import RewrittenSkill
+from learn.skill.schedule import autonomous_budget, budget_at
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A new version of the skill, and how it came about."""
+
+    skill: str | None
+    """None: the optimizer wrote none."""
+    merged: int
+    """Changes after merging."""
+    budget: int
+    """Most changes of the step."""
+    changes: Sequence[Change] = ()
+    """Those that were chosen, in the order in which they are made."""
+    reports: Sequence[EditReport] = ()
+    """What became of each edit."""
+    leaked: Sequence[str] = field(default_factory=tuple)
+    """What of validation or test stood in changes that were left out."""
+
+
+async def make_candidate(
+    optimizer: Optimizer,
+    briefing: Briefing,
+    patches: Sequence[Reflected],
+    settings: SkillConfig,
+    *,
+    hard: float,
+    update: int,
+    total: int,
+    secrets: Mapping[str, str],
+) -> Candidate:
+    """Merge proposals, choose among them, and make the changes.
+
+    Args:
+        optimizer: Who merges, chooses and rewrites.
+        briefing: The current skill, and what the optimizer is told.
+        patches: The proposals.
+        settings: The section `skill`.
+        hard: Share of the step's conversations that passed.
+        update: Number of this update, from 1.
+        total: Steps of the whole run.
+        secrets: What no skill may hold -> what it is.
+    """
+
+    async def merge(group: Sequence[Sequence[Change]], level: int, source: MergeSource) -> list[Change] | None:
+        return await optimizer.merge(briefing, group, f"{source}, level {level}")
+
+    merged: list[Change] = await merge_patches(
+        [patch.items for patch in patches if patch.source == "failure"],
+        [patch.items for patch in patches if patch.source == "success"],
+        merge_batch_size=settings.gradient.merge_batch_size,
+        merge=merge,
+    )
+    found = {id(change): leaks(shown_change(change), secrets) for change in merged}
+    clean = [change for change in merged if not found[id(change)]]
+    leaked = sorted({leak for reasons in found.values() for leak in reasons})
+    if settings.optimizer.skill_update_mode == "full_rewrite_minibatch":
+        chosen = clean[:1]
+        text = chosen[0].new_skill if chosen and isinstance(chosen[0], RewrittenSkill) else None
+        skill = None if text is None else with_body(briefing.skill, text)
+        return Candidate(skill, len(merged), 1, chosen, leaked=leaked)
+    budget = await _budget(optimizer, briefing, clean, settings, hard, update, total)
+    indices = await optimizer.rank(briefing, clean, budget) if needs_ranking(clean, budget) else None
+    chosen = select(clean, budget, indices)
+    if settings.optimizer.skill_update_mode == "rewrite_from_suggestions":
+        body = await optimizer.rewrite(briefing, chosen) if chosen else None
+        skill = None if body is None else with_body(briefing.skill, body)
+        return Candidate(skill, len(merged), budget, chosen, leaked=leaked)
+    edits = [change for change in chosen if isinstance(change, Edit)]
+    skill, reports = apply_edits(briefing.skill, edits)
+    return Candidate(skill, len(merged), budget, edits, reports, leaked)
+
+
+async def _budget(
+    optimizer: Optimizer,
+    briefing: Briefing,
+    pool: Sequence[Change],
+    settings: SkillConfig,
+    hard: float,
+    update: int,
+    total: int,
+) -> int:
+    """The most changes of this update."""
+    choice = settings.optimizer
+    if choice.lr_scheduler == "autonomous":
+        rate = await optimizer.learning_rate(briefing, pool, hard) if pool else 0
+        return autonomous_budget(rate, len(pool)).budget
+    return budget_at(
+        update,
+        total,
+        scheduler=choice.lr_scheduler,
+        most=choice.learning_rate,
+        least=choice.min_learning_rate,
+    )
+
+
+def refusal(candidate: str, current: str, longest: int, secrets: Mapping[str, str]) -> RejectReason | None:
+    """Why a candidate is rejected without a trial; None if it is to be tried."""
+    if agent_text(candidate) == agent_text(current):
+        return "unchanged"
+    if len(candidate) > longest:
+        return "size"
+    if leaks(body_of(candidate), secrets):
+        return "leak"
+    return None
