@@ -55,7 +55,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
     return comb(c, k) / comb(n, k)
 
 
-def wilson(successes: int, n: int, *, z: float = 1.959963984540054) -> Interval:
+def wilson(successes: float, n: int, *, z: float = 1.959963984540054) -> Interval:
     """Wilson's score interval of a rate over n > 0 trials; the default `z` gives 95 %. Also valid for rates 0 and 1.
 
     E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.

@@ -1,1 +1,1 @@
-"""Evolving an agent: train, explore, keep what is rewarded, train anew."""
+"""Agents that evolve: they explore, what is rewarded is kept, and a model is trained on it anew."""

@@ -1,0 +1,100 @@
+"""The command `learn evolve`: the first set, then iteration after iteration. A killed run goes on where it was."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from learn.config import LearnConfig
+from learn.evolve.history import HISTORY, PAGE, history_of, write_history
+from learn.evolve.iteration import IterationPlace, prepare_first, run_iteration
+from learn.evolve.settings import EvolveSetup, completed, fix_settings
+from learn.evolve.tasks import TaskSets, apart, task_sets
+from skillweave.base.command import counted, one_line
+from skillweave.base.store import Store, locked
+from skillweave.config.load import load_section
+from skillweave.plugins import load_plugins
+from skillweave.workers import require_runner
+from skillweave.world.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class EvolveOptions:
+    """What `learn evolve` is asked for."""
+
+    config: Path
+    overrides: tuple[str, ...] = ()
+    folder: Path | None = None
+    """The folder of the run; None: as the configuration says."""
+
+
+def run_evolve(options: EvolveOptions) -> int:
+    """Do what is left to do of a run.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError: The configuration cannot work, or the folder belongs to another one.
+        ArtifactError: The dataset or the folder cannot be read.
+        SkillweaveError: The trainer failed, or something is owed.
+    """
+    config = load_section(LearnConfig, options.config, options.overrides)
+    load_plugins(config.plugins)
+    require_runner(config.execution)
+    config = completed(config)
+    store = Store(options.folder or Path(config.evolve.folder), "evolve", option="--folder")
+    store.refuse_other_than_folder()
+    setup = EvolveSetup(config, store, Dataset(Path(config.outputs_dir)))
+    sets = task_sets(setup.dataset, config.evolve)
+    store.prepare()
+    with locked(store):
+        store.clean()
+        fix_settings(setup)
+        sets = prepare_first(setup, sets)
+        is_apart = apart(setup.dataset, sets)
+        _say_sets(sets, is_apart)
+        for number in range(config.evolve.iterations + 1):
+            run_iteration(setup, sets, number)
+            history = history_of(setup, is_apart, number)
+            write_history(setup, history, _commands(setup, number))
+            _say_iteration(history[-1])
+    traces = _commands(setup, config.evolve.iterations)[0]
+    print(one_line(f"wrote {shlex.quote(str(store.root / HISTORY))} and {PAGE}; next: {traces}"))
+    return 0
+
+
+def _say_sets(sets: TaskSets, is_apart: Mapping[str, bool]) -> None:
+    new = sum(is_apart.values())
+    print(
+        f"{counted(len(sets.seed), 'task')} to begin with, {len(sets.explore):,} to explore, {len(sets.held_out):,} "
+        f"held out; of these {new:,} in domains of which no other task is",
+        flush=True,
+    )
+
+
+def _say_iteration(entry: Mapping[str, Any]) -> None:
+    held_out, control, kept = entry["held_out"], entry["control"], entry["kept"]
+    share = f"{held_out['passed']:g} of {held_out['scored']} held-out tasks passed"
+    words = [f"{share} ({held_out['low']:.1%} to {held_out['high']:.1%})" if held_out["scored"] else share]
+    if kept is not None:
+        words.append(f"{kept['trajectories']} conversations kept, of {counted(kept['tasks'], 'task')}")
+    if control is not None:
+        words.append(f"the first set alone: {control['passed']:g} of {control['scored']}")
+    print(f"iteration {entry['iteration']}: {'; '.join(words)}", flush=True)
+
+
+def _commands(setup: EvolveSetup, last: int) -> Sequence[str]:
+    """What to do next, after so many iterations."""
+    root, outputs = setup.store.root, shlex.quote(str(setup.outputs))
+
+    def at(number: int, name: str) -> str:
+        return shlex.quote(str(root / IterationPlace(number).folder / name))
+
+    traces = f"--to {shlex.quote(str(root / 'traces'))} --outputs {outputs}"
+    return [
+        f"python -m learn traces {at(0, 'held_out')} {at(last, 'held_out')} {traces}",
+        f"python -m evaluator compare {at(0, 'results.jsonl')} {at(last, 'results.jsonl')}",
+        f"python -m evaluator show ID --rollouts-dir {at(last, 'held_out')} --outputs-dir {outputs}",
+    ]
