@@ -96,7 +96,7 @@ class EditReport(Record):
     status: str
     """`applied_...` or `skipped_...`, with the way or the reason; `..._first_of_3` if the target occurs three times."""
     error: str | None = None
-    """What to do otherwise, if it was skipped."""
+    """Why it was skipped; None if it was applied."""
 
     @property
     def is_applied(self) -> bool:
@@ -115,12 +115,10 @@ def apply_edits(skill: str, edits: Sequence[Edit]) -> tuple[str, list[EditReport
     for index, edit in enumerate(edits, start=1):
         content = _without_markers(edit.content.strip())
         key = (edit.op, edit.target, content)
-        if key in seen:
-            changed, status, error = skill, "skipped_duplicate", "an earlier edit of this step is the same"
-        else:
-            changed, status, error = _apply(skill, edit, content)
+        status, error = "skipped_duplicate", "an earlier edit of this step is the same"
+        if key not in seen:
+            skill, status, error = _apply(skill, edit, content)
         seen.add(key)
-        skill = changed
         reports.append(
             EditReport(
                 index=index,
@@ -128,13 +126,13 @@ def apply_edits(skill: str, edits: Sequence[Edit]) -> tuple[str, list[EditReport
                 target=edit.target[:SHOWN],
                 content_preview=content[:SHOWN],
                 status=status,
-                error=error,
+                error=error or None,
             )
         )
     return skill, reports
 
 
-def _apply(skill: str, edit: Edit, content: str) -> tuple[str, str, str | None]:
+def _apply(skill: str, edit: Edit, content: str) -> tuple[str, str, str]:
     """The document after an edit, the status, and what was wrong."""
     if edit.target and _is_protected(skill, edit.target):
         return skill, "skipped_protected_region", "the target reaches into guidance or notes, which edits cannot change"
@@ -155,7 +153,7 @@ def _apply(skill: str, edit: Edit, content: str) -> tuple[str, str, str | None]:
         return skill, "skipped_no_change", "the document is the same with it"
     if _PROTECTED.findall(changed) != _PROTECTED.findall(skill):
         return skill, "skipped_protected_region", "it would change guidance or notes, which edits cannot change"
-    return changed, status, None
+    return changed, status, ""
 
 
 def _add(skill: str, edit: Edit, content: str) -> tuple[str, str]:
@@ -201,7 +199,7 @@ def skill_digest(skill: str) -> str:
 
 def body_of(skill: str) -> str:
     """The document without its regions."""
-    return _without(_without(skill, _GUIDANCE), _NOTES)
+    return without_notes(without_guidance(skill))
 
 
 def with_body(skill: str, body: str) -> str:
@@ -230,10 +228,15 @@ def guidance_of(skill: str) -> str:
     return match[1].strip() if match else ""
 
 
+def without_guidance(skill: str) -> str:
+    """The document without its guidance, and without the region for it."""
+    return _without(skill, _GUIDANCE, (GUIDANCE_START, GUIDANCE_END))
+
+
 def with_guidance(skill: str, text: str) -> str:
     """Put guidance in place of what there was; the document then has one region for it, at its end."""
     lines = [GUIDANCE_START, *filter(None, [_without_markers(text).strip()]), GUIDANCE_END]
-    return _with_region(_without(skill, _GUIDANCE), lines)
+    return _with_region(without_guidance(skill), lines)
 
 
 def has_notes(skill: str) -> bool:
@@ -252,6 +255,11 @@ def notes_of(skill: str) -> list[str]:
     return [note for note in notes if note]
 
 
+def without_notes(skill: str) -> str:
+    """The document without its notes, and without the region for them."""
+    return _without(skill, _NOTES, (NOTES_START, NOTES_END))
+
+
 def with_notes(skill: str, notes: Sequence[str]) -> str:
     """Add notes to those that there are; the document then has one region for them, at its end."""
     return replace_notes(skill, [*notes_of(skill), *notes])
@@ -260,7 +268,7 @@ def with_notes(skill: str, notes: Sequence[str]) -> str:
 def replace_notes(skill: str, notes: Sequence[str]) -> str:
     """Put notes in place of those that there were."""
     lines = [f"- {note}" for note in distinct_notes(notes)]
-    return _with_region(_without(skill, _NOTES), [NOTES_START, NOTES_HEADING, *lines, NOTES_END])
+    return _with_region(without_notes(skill), [NOTES_START, NOTES_HEADING, *lines, NOTES_END])
 
 
 def distinct_notes(notes: Sequence[str]) -> list[str]:
@@ -277,27 +285,10 @@ def _with_region(body: str, lines: Sequence[str]) -> str:
     return (f"{body}\n\n" if body else "") + "\n".join(lines) + "\n"
 
 
-def _without(skill: str, region: re.Pattern[str]) -> str:
-    """The document without regions of one kind and their stray markers; one blank line is left at each."""
-    start, end = (GUIDANCE_START, GUIDANCE_END) if region is _GUIDANCE else (NOTES_START, NOTES_END)
-    gaps = re.compile(rf"(\n*)(?:{region.pattern}|{re.escape(start)}|{re.escape(end)})(\n*)", re.DOTALL)
-    while match := gaps.search(skill):
+def _without(skill: str, region: re.Pattern[str], markers: Sequence[str]) -> str:
+    """The document without regions of one kind and their stray markers; at most one blank line is left at each."""
+    gap = re.compile(rf"(\n*)(?:{'|'.join([region.pattern, *map(re.escape, markers)])})(\n*)", re.DOTALL)
+    while match := gap.search(skill):
         newlines = min(2, len(match[1]) + len(match[3]))
         skill = skill[: match.start()] + "\n" * newlines + skill[match.end() :]
     return skill.rstrip()
-
-
-def with_body(skill: str, body: str) -> str:
-    """Put another body in place of a document's own, and keep its regions."""
-    changed = _without_markers(body).strip() + "\n"
-    if has_guidance(skill):
-        changed = with_guidance(changed, guidance_of(skill))
-    return replace_notes(changed, notes_of(skill)) if has_notes(skill) else changed
-
-
-def agent_text(skill: str) -> str:
-    """The document as an agent reads it: without markers, and without regions that hold nothing."""
-    parts = [body_of(skill).strip(), guidance_of(skill)]
-    if notes_of(skill):
-        parts.append("\n".join([NOTES_HEADING, "", *(f"- {note}" for note in notes_of(skill))]))
-    return "\n\n".join(filter(None, parts)) + "\n"

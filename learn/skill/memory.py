@@ -75,7 +75,7 @@ def failure_patterns(rows: Sequence[Row], labels: Sequence[FailureKind] = ()) ->
 def _labelled(reasons: Sequence[str], labels: Sequence[FailureKind]) -> dict[str, str]:
     """Reason -> its description, where a label gives one."""
     named: dict[str, str] = {}
-    others: list[str] = Field(default_factory=list)
+    others: list[str] = []
     for label in labels:
         text = f"{label.failure_type}: {label.description}" if label.description else label.failure_type
         reason = next(

@@ -46,7 +46,7 @@ def epoch_plan(
     for index in range(steps * accumulation):
         batch_seed = start + index + 1
         part = shuffled[index * batch_size : (index + 1) * batch_size]
-        batches.append(Batch(tuple(part or minibatch_order(ids, batch_seed)[:batch_size]), batch_seed))
+        batches.append(Batch(tuple(part or minibatch_order(shuffled, batch_seed)[:batch_size]), batch_seed))
     return batches
 
 

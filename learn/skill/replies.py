@@ -114,7 +114,7 @@ class Suggestion(LenientReply):
     """A few words."""
     motivation: LenientText = ""
     """What in the conversations asks for it."""
-    instruction: LenientText
+    instruction: LenientText = ""
     """What the skill should say."""
     priority_hint: LenientText = ""
     """high, medium or low."""
@@ -144,7 +144,7 @@ class RewrittenSkill(LenientReply):
 
     title: LenientText = ""
     """A few words about the change."""
-    new_skill: LenientText
+    new_skill: LenientText = ""
     """The whole document, in Markdown."""
     change_summary: Annotated[list[str], BeforeValidator(_lines)] = Field(default_factory=list)
     """What changed, a line each."""
@@ -246,21 +246,31 @@ class ShortNotes(LenientReply):
     """The notes that are left."""
 
 
-def read_json(text: str) -> Json:
-    """The one object or list in a model's text: the whole, else the first in a fence, else the only one in prose.
+def read_json(text: str, *, is_list: bool = False) -> Json:
+    """The one object, or list, in a model's text: the whole, else the first in a fence, else the only one in prose.
+
+    Args:
+        text: What the model wrote.
+        is_list: Look for a list. A list of one object stands for the object otherwise.
 
     Returns:
         The value; None if there is none, or if several stand in prose, since any of them may be the wrong one.
     """
-    stripped = text.strip()
-    blocks = fenced_blocks(text)
-    for candidate in [stripped, *blocks]:
-        value = _decoded(candidate)
-        if isinstance(value, dict | list):
+    whole = text.strip()
+    for candidate in [whole, *fenced_blocks(text)]:
+        value = _unwrapped(_decoded(candidate), is_list)
+        if value is not None:
             return value
-    prose = [candidate for candidate in candidates(stripped, []) if candidate != stripped] if stripped else []
-    values = [value for value in map(_decoded, prose) if isinstance(value, dict | list)]
+    prose = [candidate for candidate in candidates(whole, []) if candidate != whole] if whole else []
+    values = [value for part in prose if (value := _unwrapped(_decoded(part), is_list)) is not None]
     return values[0] if len(values) == 1 else None
+
+
+def _unwrapped(value: Json, is_list: bool) -> Json:
+    """A value of the kind that is looked for, or None."""
+    if not is_list and isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, list if is_list else dict) else None
 
 
 def _decoded(text: str) -> Json:
