@@ -168,17 +168,11 @@ def _policy(given: Given) -> PairPolicy:
     raise ConfigError(f"unknown longitudinal_pair_policy {name!r}; should be mixed, changed or unchanged")
 
 
-POLICIES.items() if policy in others.split()), policy)
-    most = first(given, "target_n", "n", "samples", "most")
-    seed, later = given.get("seed"), first(given, "top_up", "outcomes", "later", default={})
-    if policy == "changed" and most is not None and later:
-        for id in top_up_order(first(given, "train", "train_items", default=list(later)), kinds, seed or 0):
-            if len(compared(kinds, "changed")) < most:
-                kinds = {**kinds, id: later.get(id, "persistent_fail")}
-    return {"kept": compared(kinds, policy, most)}
-
-
-POLICIES: dict[str, str] = {"mixed": "default random all", "changed": "change delta 10_01 01_10", "unchanged": "stable same 00_11"}
+POLICIES: dict[str, str] = {
+    "mixed": "default random all",
+    "changed": "change delta 10_01 01_10",
+    "unchanged": "stable same 00_11",
+}
 """Policy -> SkillOpt's other names for it."""
 
 
