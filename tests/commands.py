@@ -1,9 +1,9 @@
 """Commands as users give them, in this process: only a test about processes starts one."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 from unittest.mock import patch
@@ -12,6 +12,7 @@ import pytest
 
 import evaluator.cli.app
 import interop.cli.app
+import learn.cli.app
 import rollout.cli.app
 from evaluator.scoring import worker_pool
 from skillweave import workers
@@ -19,7 +20,12 @@ from tests.shared import ROOT
 
 P = ParamSpec("P")
 R = TypeVar("R")
-MAINS = {"evaluator": evaluator.cli.app.main, "interop": interop.cli.app.main, "rollout": rollout.cli.app.main}
+MAINS = {
+    "evaluator": evaluator.cli.app.main,
+    "interop": interop.cli.app.main,
+    "learn": learn.cli.app.main,
+    "rollout": rollout.cli.app.main,
+}
 
 
 @dataclass(frozen=True)
@@ -38,12 +44,19 @@ def ran(program: str, *arguments: str) -> Done:
         chdir(ROOT),
         redirect_stdout(shown),
         redirect_stderr(complaints),
-        patch.object(workers, "local_processes", lambda *_: _InPlace()),
+        in_place(),
         pytest.raises(SystemExit) as ended,
     ):
         MAINS[program](list(arguments))
     assert isinstance(ended.value.code, int)
     return Done(ended.value.code, shown.getvalue(), complaints.getvalue())
+
+
+@contextmanager
+def in_place() -> Iterator[None]:
+    """Do what would be done in processes of this machine in place."""
+    with patch.object(workers, "local_processes", lambda *_: _InPlace()):
+        yield
 
 
 class _InPlace(Executor):

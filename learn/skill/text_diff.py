@@ -48,7 +48,9 @@ def diff(before: str, after: str) -> list[DiffLine]:
 
 
 def _lines(text: str) -> list[str]:
-    return [line[:LONGEST_LINE] for line in text.splitlines()[:MOST_LINES]]
+    # Other characters that end a line, which `splitlines` knows, are part of what a model wrote.
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [line[:LONGEST_LINE] for line in lines[:MOST_LINES]]
 
 
 def _changed(removed: Sequence[str], added: Sequence[str]) -> Iterator[DiffLine]:

@@ -24,7 +24,8 @@ from skillweave.schema.result import AgentComparison, GroupComparison, Result
 
 EXAMPLES = 4
 """Most examples of tasks gained, and of tasks lost."""
-MOVES: tuple[TaskMove, ...] = ("gained", "lost")
+SIGNS: dict[TaskMove, int] = {"gained": 1, "lost": -1}
+"""What the pass rate does."""
 
 
 class ResultPair(NamedTuple):
@@ -165,12 +166,12 @@ def chosen_examples(pairs: Sequence[ResultPair], passes: AgentComparison) -> lis
     """A few pairs of tasks gained and lost. Worlds and classes of failure that have no example yet come first."""
     gain = {task.task_id: task.gain for task in passes.flipped}
     found: list[TraceExample] = []
-    for move in MOVES:
+    for move, sign in SIGNS.items():
         wanted = [
             pair
             for pair in pairs
-            if (gain.get(pair.before.task_id, 0) > 0 if move == "gained" else gain.get(pair.before.task_id, 0) < 0)
-            and (pair.before.passed, pair.after.passed) == (move == "lost", move == "gained")
+            if sign * gain.get(pair.before.task_id, 0) > 0
+            and bool(pair.after.passed) - bool(pair.before.passed) == sign
         ]
         found += [_example(move, pair) for pair in _spread(wanted, move)]
     return found

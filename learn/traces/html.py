@@ -22,7 +22,7 @@ LONGEST_TEXT = 2_000
 """Characters of a text that a page shows, if the template does not say another number."""
 
 
-def page(template: str, styles: Sequence[str] = (), **values: object) -> bytes:
+def render_page(template: str, styles: Sequence[str] = (), **values: object) -> bytes:
     """A page, from its template.
 
     Args:

@@ -9,7 +9,7 @@ from evaluator.report.conversation import CheckFinding, ShownCall, ShownConversa
 from evaluator.report.statistics import LEVEL
 from learn.traces.change import by_class, groups_of, outcome_of
 from learn.traces.figures import PASSED, CallFigures, TaskMove, TraceExample, TraceFigures, TraceOutcome
-from learn.traces.html import page
+from learn.traces.html import render_page
 from learn.traces.side import ScoredFolder
 from skillweave.schema.contract import RowChange
 from skillweave.schema.record import Json
@@ -71,7 +71,7 @@ def traces_page(figures: TraceFigures, before: ScoredFolder, after: ScoredFolder
     order = {name: place for place, name in enumerate((PASSED, *FAILURE_CLASSES))}
     classes = {name: outcomes[name] for name in sorted(outcomes, key=lambda name: order[name])}
     shown = [shown_example(example, before, after) for example in figures.examples]
-    return page(
+    return render_page(
         "learn.traces/traces.html",
         figures=figures,
         level=f"{100 * LEVEL:g} %",
@@ -119,7 +119,11 @@ def _share(before: CallFigures, after: CallFigures, name: str, whole: str, *, is
         shares.append(None if not total else (total - part if is_complement else part) / total)
     first, second = shares
     difference = "–" if first is None or second is None else f"{100 * (second - first):+.1f} points"
-    return Measure(*("–" if share is None else f"{100 * share:.1f} %" for share in shares), difference)
+    return Measure(_percent(first), _percent(second), difference)
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def shown_example(example: TraceExample, before: ScoredFolder, after: ScoredFolder) -> ShownExample | None:
