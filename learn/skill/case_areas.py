@@ -162,7 +162,8 @@ def _longitudinal(given: Given) -> dict[str, Any]:
 def _policy(given: Given) -> PairPolicy:
     """A policy by any of its names."""
     name = str(given.get("policy") or "mixed").strip().lower()
-    for policy in get_args(PairPolicy):
+    policies: tuple[PairPolicy, ...] = get_args(PairPolicy)
+    for policy in policies:
         if name == policy or name in POLICIES[policy].split():
             return policy
     raise ConfigError(f"unknown longitudinal_pair_policy {name!r}; should be mixed, changed or unchanged")

@@ -1,223 +1,230 @@
-"""A recorded run of SkillOpt's whole loop, done again by ours.
-
-Its world is a toy: an item is passed if its keyword stands in the skill. The optimizer's replies are data of the case,
-given in the order of its questions, again and again.
-"""
+"""Recorded runs of the whole loop: a small world, an optimizer whose replies are data, and what came of it."""
 
 import asyncio
+import json
 import re
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from learn.config import OptimizerConfig, SkillConfig
+from learn.config import GateConfig, GradientConfig, OptimizerConfig, SkillConfig, TrainConfig
+from learn.skill.case_replies import Given, first, read_reply
 from learn.skill.document import Edit
-from learn.skill.flat_settings import flatten
-from learn.skill.folder import SkillFolder
+from learn.skill.flat_settings import in_sections
+from learn.skill.folder import BEST, HISTORY, STATE, SkillFolder
 from learn.skill.items import Items
 from learn.skill.loop import SkillTraining
-from learn.skill.optimizer import Briefing, Change, Minibatch, Reflected
+from learn.skill.optimizer import Briefing, Change, Minibatch, Reflected, changes_of
 from learn.skill.patches import normalise
-from learn.skill.records import StepRecord
-from learn.skill.replies import Guidance, MetaSkill, RewrittenSkill, Suggestion, read_json
-from learn.skill.schedule import read_count
+from learn.skill.records import SkillSummary
+from learn.skill.replies import (
+    Guidance,
+    LearningRate,
+    MergedEdits,
+    MetaSkill,
+    Ranking,
+    RewrittenSkill,
+    ShortNotes,
+    Suggestion,
+    read_json,
+)
 from learn.skill.scores import Row
+from skillweave.config.llm import ConfigSection
 from skillweave.schema.trajectory import Message
 
+INITIAL = "# Skill\n"
+PARTS = ("train", "val", "test")
+OUR_NAMES = {"gate_metric": "metric", "gate_mixed_weight": "mixed_weight"}
+"""SkillOpt's name of a key -> ours, where they differ."""
 SEED = 42
-"""SkillOpt's, if the case gives none."""
-PLACES: dict[str, tuple[str, str]] = {
-    "num_epochs": ("train", "num_epochs"),
-    "batch_size": ("train", "batch_size"),
-    "accumulation": ("train", "accumulation"),
-    "minibatch_size": ("gradient", "minibatch_size"),
-    "merge_batch_size": ("gradient", "merge_batch_size"),
-    "failure_only": ("gradient", "failure_only"),
-    "edit_budget": ("optimizer", "learning_rate"),
-    "min_edit_budget": ("optimizer", "min_learning_rate"),
-    "lr_scheduler": ("optimizer", "lr_scheduler"),
-    "skill_update_mode": ("optimizer", "skill_update_mode"),
-    "use_slow_update": ("optimizer", "use_slow_update"),
-    "slow_update_samples": ("optimizer", "slow_update_samples"),
-    "slow_update_gate_with_selection": ("optimizer", "slow_update_gate_with_selection"),
-    "longitudinal_pair_policy": ("optimizer", "longitudinal_pair_policy"),
-    "use_meta_skill": ("optimizer", "use_meta_skill"),
-    "use_skill_aware_reflection": ("optimizer", "use_skill_aware_reflection"),
-    "skill_aware_appendix_source": ("optimizer", "skill_aware_appendix_source"),
-    "use_gate": ("evaluation", "use_gate"),
-    "gate_metric": ("evaluation", "metric"),
-    "gate_mixed_weight": ("evaluation", "mixed_weight"),
-    "eval_test": ("evaluation", "eval_test"),
-}
-"""SkillOpt's flat name -> section and key of ours."""
-MODES = {"patch": Edit, "rewrite_from_suggestions": Suggestion, "full_rewrite_minibatch": RewrittenSkill}
 
 
+def run_loop(given: Given) -> dict[str, Any]:
+    """What the loop gives for a recorded run.
+
+    Args:
+        given: `train`, `val`, `test`: the keyword of each item; the replies of the optimizer; `settings`, by SkillOpt's
+            flat names.
+    """
+    keywords = {f"{part}-{place}": word for part in PARTS for place, word in enumerate(given.get(part, []))}
+    items = Items(*(tuple(id for id in keywords if id.startswith(part)) for part in PARTS))
+    choices = dict(given.get("settings", {}))
+    settings = _settings(choices)
+    optimizer = RecordedOptimizer(given, settings)
+    with tempfile.TemporaryDirectory() as root:
+        training = SkillTraining(
+            settings=settings,
+            seed=int(choices.get("seed", SEED)),
+            items=items,
+            trials=KeywordTrials(keywords),
+            optimizer=optimizer,
+            folder=SkillFolder(Path(root)),
+            secrets={},
+        )
+        summary = asyncio.run(training.run(str(first(given, "initial_skill", "skill", default=INITIAL))))
+        return _outcome(Path(root), summary, optimizer)
+
+
+def _settings(choices: Mapping[str, Any]) -> SkillConfig:
+    """Our settings for SkillOpt's flat ones; those that we do not have are left out."""
+    sections = in_sections(choices)
+    optimizer = dict(sections.get("optimizer", {}))
+    if optimizer.pop("lr_control_mode", "fixed") == "autonomous":
+        optimizer["lr_scheduler"] = "autonomous"
+    most = optimizer.get("learning_rate", 4)
+    optimizer["min_learning_rate"] = min(most, optimizer.get("min_learning_rate", 2))
+    chosen = {**sections, "optimizer": optimizer}
+    known: dict[str, type[ConfigSection]] = {
+        "train": TrainConfig,
+        "gradient": GradientConfig,
+        "optimizer": OptimizerConfig,
+        "evaluation": GateConfig,
+    }
+    ours = {section: _ours(chosen.get(section, {}), model) for section, model in known.items()}
+    return SkillConfig.model_validate(ours)
+
+
+def _ours(keys: Mapping[str, Any], model: type[ConfigSection]) -> dict[str, Any]:
+    """A section's keys by our names."""
+    named = {OUR_NAMES.get(key, key): value for key, value in keys.items()}
+    return {key: value for key, value in named.items() if key in model.model_fields}
+
+
+def _outcome(root: Path, summary: SkillSummary, optimizer: "RecordedOptimizer") -> dict[str, Any]:
+    history = json.loads((root / HISTORY).read_text("utf-8")) if (root / HISTORY).exists() else []
+    state = json.loads((root / STATE).read_text("utf-8"))
+    names = {"initial": "test_baseline", "best": "test_best"}
+    test = {name: summary.test[part].hard for part, name in names.items() if part in summary.test}
+    return {
+        "steps": [_step(record) for record in history],
+        "best_step": summary.best_step,
+        "best_skill": (root / BEST).read_text("utf-8"),
+        "final_current_skill": (root / state["current_skill_path"]).read_text("utf-8"),
+        **test,
+        "accepts": summary.total_accepts,
+        "rejects": summary.total_rejects,
+        "skips": summary.total_skips,
+        "optimizer_calls": dict(optimizer.calls),
+    }
+
+
+def _step(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A step as cases record it. A candidate that equals the current skill has its score, though it was not tried."""
+    score = record["previous_score"] if record["reason"] == "unchanged" else record["candidate_gate_score"]
+    return {
+        "step": record["step"],
+        "epoch": record["epoch"],
+        "budget": record["edit_budget"],
+        "merged": record["n_edits_merged"],
+        "kept": record["n_edits_ranked"],
+        "candidate": score,
+        "action": record["action"],
+        "current": record["current_score"],
+        "best": record["best_score"],
+    }
+
+
+@dataclass(frozen=True)
 class KeywordTrials:
-    """Trials in the toy world."""
+    """A world in which an item passes if the skill holds its keyword."""
 
-    def __init__(self, keywords: Mapping[str, str]) -> None:
-        """Args:
-        keywords: Item -> the text that a skill needs for it.
-        """
-        self._keywords = keywords
+    keywords: Mapping[str, str]
+    """Item -> keyword."""
 
     async def rows(self, skill: str, ids: Sequence[str], trials: range) -> list[Row]:
         """As `Trials.rows`."""
-        return [self._row(skill, id) for _ in trials for id in ids]
+        return [self._row(skill, id, trial) for id in ids for trial in trials]
+
+    def _row(self, skill: str, id: str, trial: int) -> Row:
+        word = self.keywords[id]
+        if word in skill:
+            return Row(id=id, trial=trial, hard=1.0, soft=1.0)
+        return Row(id=id, trial=trial, hard=0.0, soft=0.25, fail_reason=f"missing: {word}")
 
     def messages(self, row: Row, skill: str) -> Sequence[Message]:
-        """Nothing was said."""
+        """As `Trials.messages`."""
         return []
 
-    def _row(self, skill: str, id: str) -> Row:
-        passed = self._keywords[id] in skill
-        reason = "" if passed else f"missing: {self._keywords[id]}"
-        return Row(id=id, hard=float(passed), soft=1.0 if passed else 0.25, fail_reason=reason)
 
-
+@dataclass
 class RecordedOptimizer:
-    """Answers with the replies of a case, and counts the questions as SkillOpt calls them."""
+    """An optimizer whose replies are data. Reflections take them in order, again and again."""
 
-    def __init__(self, given: Mapping[str, Any], mode: str, most: int) -> None:
-        self._given = given
-        self._kind: Any = MODES[mode]
-        self._most = most
-        self.calls: Counter[str] = Counter()
+    given: Given
+    settings: SkillConfig
+    calls: Counter[str] = field(default_factory=Counter)
+    """Kind of question -> how often it was asked."""
 
     async def reflect(self, briefing: Briefing, minibatch: Minibatch) -> Reflected | None:
-        """The next list of edits."""
-        lists = self._given.get("analyst_edits_in_call_order_cyclic") or [[]]
-        proposed = lists[self.calls["analyst"] % len(lists)]
+        """As `Optimizer.reflect`."""
+        replies = first(self.given, "analyst_edits_in_call_order_cyclic", "analyst_edits", default=[[]])
+        notes = first(self.given, "analyst_notes_in_call_order_cyclic", "analyst_notes", default=[[]])
+        place = self.calls["analyst"]
         self.calls["analyst"] += 1
-        if not isinstance(proposed, list):
+        reply = replies[place % len(replies)]
+        if not isinstance(reply, list):
             return None
-        items = [self._kind.model_validate(item) for item in proposed[: self._most]]
-        noted = normalise(items, source=minibatch.source, batch_size=len(minibatch.conversations))
-        return Reflected(minibatch.source, tuple(noted))
+        proposed = [self._change(item) for item in reply][: self.settings.optimizer.learning_rate]
+        items = normalise(proposed, source=minibatch.source, batch_size=len(minibatch.conversations))
+        takes_notes = self.settings.optimizer.use_skill_aware_reflection
+        return Reflected(minibatch.source, tuple(items), (), tuple(notes[place % len(notes)]) if takes_notes else ())
+
+    def _change(self, item: Mapping[str, Any]) -> Any:
+        mode = self.settings.optimizer.skill_update_mode
+        if mode == "patch":
+            return Edit.model_validate(item)
+        text = first(item, "new_skill", "instruction", "content", default="")
+        return RewrittenSkill(new_skill=text) if mode == "full_rewrite_minibatch" else Suggestion(instruction=text)
+
+    def _reply(self, kind: str, *names: str) -> Any:
+        """Count a question, and find its reply."""
+        self.calls[kind] += 1
+        return first(self.given, *names)
 
     async def merge(self, briefing: Briefing, patches: Sequence[Sequence[Change]], source: str) -> list[Change] | None:
-        """What the case's reply holds, if it can be read."""
-        self.calls["merge"] += 1
-        reply = self._given.get("merge_reply")
-        value = read_json(reply) if isinstance(reply, str) else reply
-        edits = value.get("edits") if isinstance(value, Mapping) else None
-        return [self._kind.model_validate(edit) for edit in edits] if isinstance(edits, list) else None
+        """As `Optimizer.merge`."""
+        merged = read_reply(self._reply("merge", "merge_reply"), MergedEdits)
+        return None if merged is None else changes_of(merged)
 
     async def rank(self, briefing: Briefing, pool: Sequence[Change], budget: int) -> list[int] | None:
-        """The numbers in the case's reply."""
-        self.calls["ranking"] += 1
-        reply = self._given.get("ranker_reply")
-        return [int(number) for number in re.findall(r"\d+", str(reply))] if reply is not None else None
+        """As `Optimizer.rank`."""
+        reply = self._reply("ranking", "ranker_reply")
+        ranking = read_reply(reply, Ranking)
+        return [*map(int, re.findall(r"\d+", str(reply)))] if ranking is None else ranking.selected_indices
 
     async def learning_rate(self, briefing: Briefing, pool: Sequence[Change], hard: float) -> int | None:
-        """The number in the case's reply."""
-        self.calls["lr_autonomous"] += 1
-        return read_count(self._given.get("lr_reply", self._given.get("autonomous_lr_reply")))
+        """As `Optimizer.learning_rate`."""
+        reply = self._reply("lr_autonomous", "lr_reply", "learning_rate_reply", "autonomous_reply")
+        answer = read_reply({"learning_rate": reply} if isinstance(reply, int) else reply, LearningRate)
+        return None if answer is None else answer.learning_rate
 
     async def rewrite(self, briefing: Briefing, suggestions: Sequence[Change]) -> str | None:
-        """The case's reply."""
-        self.calls["rewrite"] += 1
-        reply = self._given.get("rewrite_reply")
-        return reply if isinstance(reply, str) and reply.strip() else None
+        """As `Optimizer.rewrite`."""
+        return _text(self._reply("rewrite", "rewrite_reply"), "new_skill")
 
     async def guidance(self, briefing: Briefing, before: str, earlier: str, comparison: str) -> Guidance | None:
-        """The case's reply."""
-        self.calls["slow_update"] += 1
-        reply = self._given.get("slow_update_reply")
-        return Guidance(slow_update_content=reply) if isinstance(reply, str) and reply.strip() else None
+        """As `Optimizer.guidance`."""
+        text = _text(self._reply("slow_update", "slow_update_reply"), "slow_update_content")
+        return None if text is None else Guidance(slow_update_content=text)
 
     async def meta_skill(self, briefing: Briefing, before: str, comparison: str) -> MetaSkill | None:
-        """The case's reply, or a fixed one."""
-        self.calls["meta_skill"] += 1
-        return MetaSkill(meta_skill_content=str(self._given.get("meta_skill_reply", "META")))
+        """As `Optimizer.meta_skill`."""
+        text = _text(self._reply("meta_skill", "meta_skill_reply"), "meta_skill_content")
+        return None if text is None else MetaSkill(meta_skill_content=text)
 
     async def shorten(self, notes: Sequence[str], most: int) -> list[str] | None:
-        """No answer."""
-        self.calls["appendix_consolidate"] += 1
-        return None
+        """As `Optimizer.shorten`."""
+        answer = read_reply(self._reply("appendix_consolidate", "consolidate_reply", "notes_reply"), ShortNotes)
+        return None if answer is None else answer.appendix_notes
 
 
-def loop_outcome(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Do a recorded run again.
-
-    Args:
-        given: Keywords of `train`, `val` and `test`, `settings`, and the optimizer's replies.
-
-    Returns:
-        Its steps, skills and scores, and how often the optimizer was asked.
-
-    Raises:
-        ConfigError: A setting is not allowed.
-    """
-    flat = flatten(given.get("settings", {}))
-    settings = _settings(flat)
-    parts = {part: [str(word) for word in given.get(part, [])] for part in ("train", "val", "test")}
-    keywords = {f"{part}{place}": word for part, words in parts.items() for place, word in enumerate(words)}
-    ids = {part: tuple(f"{part}{place}" for place in range(len(words))) for part, words in parts.items()}
-    optimizer = RecordedOptimizer(given, settings.optimizer.skill_update_mode, settings.optimizer.learning_rate)
-    with tempfile.TemporaryDirectory() as folder:
-        training = SkillTraining(
-            settings,
-            int(flat.get("seed", SEED)),
-            Items(**ids),
-            trials=KeywordTrials(keywords),
-            optimizer=optimizer,
-            folder=SkillFolder(Path(folder)),
-            secrets={},
-        )
-        summary = asyncio.run(training.run(str(given.get("initial_skill", "# Skill\n"))))
-        store = training.folder.store
-        final = store.read(f"skills/skill_v{summary.total_steps:04}.md").decode()
-        records = [
-            StepRecord.model_validate_json(store.read(f"steps/step_{number:04}/step_record.json"))
-            for number in range(1, summary.total_steps + 1)
-        ]
-        return {
-            "steps": [*map(_step, records)],
-            "best_step": summary.best_step,
-            "best_skill": store.read("best_skill.md").decode(),
-            "final_current_skill": final,
-            "test_baseline": summary.test["initial"].hard if summary.test else None,
-            "test_best": summary.test["best"].hard if summary.test else None,
-            "accepts": summary.total_accepts,
-            "rejects": summary.total_rejects,
-            "skips": summary.total_skips,
-            "optimizer_calls": dict(sorted(optimizer.calls.items())),
-        }
-
-
-def _settings(flat: Mapping[str, Any]) -> SkillConfig:
-    sections: dict[str, dict[str, Any]] = {}
-    for name, value in flat.items():
-        if name in PLACES:
-            section, key = PLACES[name]
-            sections.setdefault(section, {})[key] = value
-    if flat.get("lr_control_mode") == "autonomous":
-        sections.setdefault("optimizer", {})["lr_scheduler"] = "autonomous"
-    optimizer = sections.get("optimizer", {})
-    if "learning_rate" in optimizer:
-        least = optimizer.get("min_learning_rate", OptimizerConfig().min_learning_rate)
-        optimizer["min_learning_rate"] = min(optimizer["learning_rate"], least)
-    return SkillConfig.model_validate(sections)
-
-
-def _step(record: StepRecord) -> dict[str, Any]:
-    """A step as the case has it."""
-    skipped = record.edit_budget is None
-    is_tried = record.action not in ("skip_no_patches", "skip_no_rewrite")
-    score = record.candidate_gate_score
-    return {
-        "step": record.step,
-        "epoch": record.epoch,
-        "budget": record.edit_budget,
-        "merged": None if skipped else record.n_edits_merged,
-        "kept": None if skipped else record.n_edits_ranked,
-        # A candidate that is the current skill is not tried again.
-        "candidate": record.previous_score if is_tried and score is None else score,
-        "action": record.action,
-        "current": record.current_score,
-        "best": record.best_score,
-    }
+def _text(reply: Any, name: str) -> str | None:
+    """The text of a reply, which may stand under a name in JSON."""
+    if isinstance(reply, str):
+        decoded = read_json(reply)
+        reply = decoded if isinstance(decoded, Mapping) else {name: reply}
+    text = reply.get(name) if isinstance(reply, Mapping) else None
+    return text if isinstance(text, str) and text.strip() else None

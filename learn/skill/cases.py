@@ -60,7 +60,9 @@ def run(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _loop(given: Given) -> dict[str, Any]:
-    raise ConfigError("cases of the area 'loop' cannot be run yet")
+    from learn.skill.case_loop import run_loop
+
+    return run_loop(given)
 
 
 def _unmarked(value: Any) -> Any:

@@ -111,14 +111,16 @@ def apply_edits(skill: str, edits: Sequence[Edit]) -> tuple[str, list[EditReport
         The new document, and a report for each edit. What cannot be applied is skipped, and says so.
     """
     reports: list[EditReport] = []
-    seen: set[tuple[str, str, str]] = set()
+    added: set[tuple[str, str, str]] = set()
     for index, edit in enumerate(edits, start=1):
         content = _without_markers(edit.content.strip())
-        key = (edit.op, edit.target, content)
-        status, error = "skipped_duplicate", "an earlier edit of this step is the same"
-        if key not in seen:
+        addition = (edit.op, edit.target, content)
+        if addition in added:
+            status, error = "skipped_duplicate", "an earlier edit of this step adds the same"
+        else:
             skill, status, error = _apply(skill, edit, content)
-        seen.add(key)
+        if edit.op in ("append", "insert_after"):
+            added.add(addition)
         reports.append(
             EditReport(
                 index=index,

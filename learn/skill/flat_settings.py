@@ -80,6 +80,16 @@ def flatten(settings: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
+def in_sections(flat: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Flat settings by section and key; those that no section has are left out."""
+    sections: dict[str, dict[str, Any]] = {}
+    for name, value in flat.items():
+        place = _of_flat(name)
+        if len(place) == 2:
+            sections.setdefault(place[0], {})[place[1]] = value
+    return sections
+
+
 def _named(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings under their present names."""
     named = {key: value for key, value in settings.items() if key not in _ALIASES}

@@ -73,9 +73,9 @@ def split_counts(total: int, ratio: Sequence[int]) -> list[int]:
     """
     if not ratio or min(ratio) <= 0:
         raise ConfigError(f"a split ratio should have whole numbers above 0, as in 2:1:7; it is {list(ratio)}")
-    whole = sum(ratio)
-    counts = [total * part // whole for part in ratio]
-    order = sorted(range(len(ratio)), key=lambda place: (-(total * ratio[place] % whole), -ratio[place]))
+    shares = [total * part / sum(ratio) for part in ratio]
+    counts = [int(share) for share in shares]
+    order = sorted(range(len(ratio)), key=lambda place: (counts[place] - shares[place], -ratio[place]))
     for place in order[: total - sum(counts)]:
         counts[place] += 1
     return counts
