@@ -12,13 +12,15 @@ from learn.evolve.figures import difference, held_out_figures, shares
 from learn.evolve.iteration import IterationPlace
 from learn.evolve.phases import PhaseRecord, results_at
 from learn.evolve.settings import EvolveSetup
-from learn.traces.html import page
+from learn.traces.html import render_page
 from skillweave.schema.record import Json
 
 HISTORY = "history.json"
 PAGE = "evolution.html"
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 300, 56, 16, 110, 46
 """Pixels of the chart, and of its margins."""
+BESIDE = 5
+"""Pixels that a line stands beside its iterations, so that the intervals of two lines do not cover each other."""
 NAMES = 16
 """Fewest pixels between the names of two lines."""
 
@@ -81,8 +83,9 @@ def write_history(setup: EvolveSetup, history: Sequence[Mapping[str, Any]], comm
     setup.store.write(HISTORY, json.dumps(history, indent=2).encode() + b"\n")
     evolved = [entry["held_out"] for entry in history]
     control = [evolved[0], *(entry["control"] for entry in history[1:])] if setup.config.evolve.control else []
-    lines = [("evolved", _points(evolved)), *([("first set alone", _points(control))] if len(control) > 1 else [])]
-    content = page(
+    lines = [("evolved", _points(evolved, -BESIDE))]
+    lines += [("first set alone", _points(control, BESIDE))] if len(control) > 1 else []
+    content = render_page(
         "learn.evolve/evolution.html",
         ["learn.evolve/evolution.css"],
         history=history,
@@ -96,11 +99,15 @@ def write_history(setup: EvolveSetup, history: Sequence[Mapping[str, Any]], comm
     setup.store.write(PAGE, content)
 
 
-def _points(figures: Sequence[Mapping[str, Any]]) -> list[ChartPoint]:
-    """The points of a line; none where nothing was scored."""
+def _points(figures: Sequence[Mapping[str, Any]], beside: float) -> list[ChartPoint]:
+    """The points of a line, so many pixels beside their iterations; none where nothing was scored."""
     return [
         ChartPoint(
-            _x(number, len(figures)), _y(one["share"]), _y(one["low"]), _y(one["high"]), f"{100 * one['share']:.1f} %"
+            _x(number, len(figures)) + beside,
+            _y(one["share"]),
+            _y(one["low"]),
+            _y(one["high"]),
+            f"{100 * one['share']:.1f} %",
         )
         for number, one in enumerate(figures)
         if one["share"] is not None
