@@ -18,6 +18,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the export")
     parser.add_argument("--model", required=True)
     parser.add_argument("--to", type=Path, required=True, help="where the trained model is saved")
+    parser.add_argument("--seed", type=int, help="in place of the configuration's")
     parser.add_argument("--max-steps", type=int, default=-1)
     parser.add_argument("--cpu", action="store_true", help="to try it: no GPU, no evaluation")
     given = parser.parse_args()
@@ -25,10 +26,15 @@ def main() -> None:
     if given.cpu:
         settings |= {"use_cpu": True, "bf16": False, "gradient_checkpointing": False}
         settings |= {"gradient_accumulation_steps": 1, "eval_strategy": "no"}
-    files = {split: str(given.data / f"{split}.jsonl") for split in ("train", "validation")}
+    if given.seed is not None:
+        settings["seed"] = given.seed
+    places = {split: given.data / f"{split}.jsonl" for split in ("train", "validation")}
+    files = {split: str(place) for split, place in places.items() if place.is_file()}
+    if "validation" not in files:
+        settings["eval_strategy"] = "no"
     data = load_dataset("json", data_files=files, features=FEATURES)
     arguments = SFTConfig(output_dir=str(given.to), max_steps=given.max_steps, **settings)
-    trainer = SFTTrainer(given.model, args=arguments, train_dataset=data["train"], eval_dataset=data["validation"])
+    trainer = SFTTrainer(given.model, args=arguments, train_dataset=data["train"], eval_dataset=data.get("validation"))
     trainer.train()
     trainer.save_model(str(given.to))
 

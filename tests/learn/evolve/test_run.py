@@ -185,3 +185,24 @@ def test_first_trajectories_of_held_out_tasks_and_without_reward_are_left_out(
     assert {record["id"] for record in records} == {record["id"] for record in trajectories(explored)}
     passing = {(record["task_id"], said(record["messages"])) for record in records if record["score"]["passed"]}
     assert history_in(tmp_path)[0]["training_lines"] == len(passing)
+
+
+def test_each_trained_model_is_served_and_samples_warmer_while_it_explores(small: Path, tmp_path: Path) -> None:
+    notes, program = tmp_path / "notes", str(ROOT / "tests" / "learn" / "evolve" / "server.py")
+    serve = {"command": [sys.executable, program, str(notes)]}
+    agent = {"model": "vllm/{model}", "temperature": 0.0, "serve": serve}
+    config = configured(tmp_path, small, **TINY, agent=agent, control=False, trials=1)
+    done = evolved(config, "--set", "rollout.max_turns=2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in notes.read_text().splitlines()]
+    models = [str(tmp_path / "run" / "iterations" / number / "model") for number in ("00", "01")]
+    first, last = models
+    assert [line["arguments"][:2] for line in lines if "arguments" in line] == [
+        ["serve", at] for at in (first, first, last)
+    ]
+    asked = {(line["model"], line["temperature"]) for line in lines if "model" in line}
+    assert asked == {(first, 0.0), (first, 0.8), (last, 0.0)}
+    entry = history_in(tmp_path)[1]
+    assert (entry["explored"]["rewarded"], entry["kept"]["trajectories"]) == (0, 0)
+    train = [tmp_path / "run" / "iterations" / number / "train.jsonl" for number in ("00", "01")]
+    assert train[0].read_bytes() == train[1].read_bytes()
