@@ -87,7 +87,7 @@ def _plain(content: object) -> object:
 def _change(earlier: Json, now: Json, path: str) -> str | None:
     """The first setting that differs, in words; None if there is none."""
     if isinstance(earlier, dict) and isinstance(now, dict):
-        keys = sorted({*earlier, *now})
+        keys = dict.fromkeys([*now, *earlier])
         changes = (_change(earlier.get(key), now.get(key), f"{path}.{key}".strip(".")) for key in keys)
         return next((change for change in changes if change is not None), None)
     return None if earlier == now else f"{path} is {json.dumps(earlier)[:80]} there and {json.dumps(now)[:80]} now"

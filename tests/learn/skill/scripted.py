@@ -3,14 +3,15 @@
 The agent knows the golden calls, and does a task right only if its skill holds the rule of the task's kind: `RULES`. If
 the skill holds the rule that it must not call tools, it does nothing at all: `HARMFUL`.
 
-The optimizer reads the kinds of the conversations that it is shown. For each kind that fails it proposes the rule; with
-each third question, by what it is about, it proposes harm as well, or an edit that hits nothing.
+The optimizer reads the kinds of the conversations that it is shown. After failures it proposes the rule of one of them;
+after an even number of successes it proposes harm, and an edit that hits nothing.
 """
 
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from rollout.offline.agents import offline_agent
 from rollout.trajectory import SKILL_HEADING
@@ -55,7 +56,7 @@ class SkilledAgent:
 class ScriptedOptimizer:
     """A backend of one's own that plays the optimizer. `asked` counts the questions of this process."""
 
-    asked: list[str] = []
+    asked: ClassVar[list[str]] = []
 
     def __init__(self, spec: AuthorSpec) -> None:
         self.name = spec.name
@@ -88,8 +89,8 @@ def _reflection(source: str, conversations: list[str]) -> dict[str, object]:
     edits: list[dict[str, str]] = []
     if source == "failure":
         edits = [{"op": "append", "content": f"- {RULES[kind]}"} for kind in kinds[:1]]
-    if len(conversations) % 3 == 0:
-        edits += [{"op": "append", "content": f"- {HARMFUL}"}, {"op": "delete", "target": "what stands nowhere"}]
+    elif len(conversations) % 2 == 0:
+        edits = [{"op": "append", "content": f"- {HARMFUL}"}, {"op": "delete", "target": "what stands nowhere"}]
     return {"batch_size": len(conversations), "failure_summary": [], "reasoning": "", "edits": edits}
 
 

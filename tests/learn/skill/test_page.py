@@ -149,6 +149,11 @@ def test_lines_without_likeness_are_replaced_whole() -> None:
     ]
 
 
+def test_a_changed_line_is_found_beside_a_new_one() -> None:
+    lines = diff("Ask who is calling.", "Greet them.\nAsk who is really calling.")
+    assert [(line.kind, len(line.parts)) for line in lines] == [("removed", 2), ("added", 1), ("added", 3)]
+
+
 def test_far_lines_are_left_out_of_a_diff() -> None:
     before = "\n".join(map(str, range(30)))
     lines = diff(before, before.replace("20", "twenty"))
