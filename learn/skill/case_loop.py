@@ -31,6 +31,7 @@ from learn.skill.replies import (
     Suggestion,
     read_json,
 )
+from learn.skill.schedule import NO_LIMIT
 from learn.skill.scores import Row
 from skillweave.config.llm import ConfigSection
 from skillweave.schema.trajectory import Message
@@ -74,6 +75,9 @@ def _settings(choices: Mapping[str, Any]) -> SkillConfig:
     optimizer = dict(sections.get("optimizer", {}))
     if optimizer.pop("lr_control_mode", "fixed") == "autonomous":
         optimizer["lr_scheduler"] = "autonomous"
+    elif optimizer.get("lr_scheduler") == "autonomous":
+        # Without that mode, SkillOpt's schedule of this name asks nobody and sets no limit.
+        optimizer |= {"lr_scheduler": "constant", "learning_rate": NO_LIMIT}
     most = optimizer.get("learning_rate", 4)
     optimizer["min_learning_rate"] = min(most, optimizer.get("min_learning_rate", 2))
     chosen = {**sections, "optimizer": optimizer}
@@ -96,14 +100,15 @@ def _ours(keys: Mapping[str, Any], model: type[ConfigSection]) -> dict[str, Any]
 def _outcome(root: Path, summary: SkillSummary, optimizer: "RecordedOptimizer") -> dict[str, Any]:
     history = json.loads((root / HISTORY).read_text("utf-8")) if (root / HISTORY).exists() else []
     state = json.loads((root / STATE).read_text("utf-8"))
-    names = {"initial": "test_baseline", "best": "test_best"}
-    test = {name: summary.test[part].hard for part, name in names.items() if part in summary.test}
+    mode = optimizer.settings.optimizer.skill_update_mode
+    test = {name: score.hard for name, score in summary.test.items()}
     return {
-        "steps": [_step(record) for record in history],
+        "steps": [_step(record, mode == "full_rewrite_minibatch") for record in history],
         "best_step": summary.best_step,
         "best_skill": (root / BEST).read_text("utf-8"),
         "final_current_skill": (root / state["current_skill_path"]).read_text("utf-8"),
-        **test,
+        "test_baseline": test.get("initial"),
+        "test_best": test.get("best"),
         "accepts": summary.total_accepts,
         "rejects": summary.total_rejects,
         "skips": summary.total_skips,
@@ -111,16 +116,21 @@ def _outcome(root: Path, summary: SkillSummary, optimizer: "RecordedOptimizer") 
     }
 
 
-def _step(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A step as cases record it. A candidate that equals the current skill has its score, though it was not tried."""
-    score = record["previous_score"] if record["reason"] == "unchanged" else record["candidate_gate_score"]
+def _step(record: Mapping[str, Any], is_rewritten: bool) -> dict[str, Any]:
+    """A step as cases record it.
+
+    A candidate that equals the current skill has its score, though it was not tried. A step without patches has nothing
+    to merge. Where reflections write whole skills there is no budget, and SkillOpt counts all merged ones as kept.
+    """
+    is_empty = record["action"] == "skip_no_patches"
+    kept = record["n_edits_merged"] if is_rewritten else record["n_edits_ranked"]
     return {
         "step": record["step"],
         "epoch": record["epoch"],
-        "budget": record["edit_budget"],
-        "merged": record["n_edits_merged"],
-        "kept": record["n_edits_ranked"],
-        "candidate": score,
+        "budget": None if is_rewritten else record["edit_budget"],
+        "merged": None if is_empty else record["n_edits_merged"],
+        "kept": None if is_empty else kept,
+        "candidate": record["previous_score" if record["reason"] == "unchanged" else "candidate_gate_score"],
         "action": record["action"],
         "current": record["current_score"],
         "best": record["best_score"],
@@ -198,7 +208,8 @@ class RecordedOptimizer:
     async def learning_rate(self, briefing: Briefing, pool: Sequence[Change], hard: float) -> int | None:
         """As `Optimizer.learning_rate`."""
         reply = self._reply("lr_autonomous", "lr_reply", "learning_rate_reply", "autonomous_reply")
-        answer = read_reply({"learning_rate": reply} if isinstance(reply, int) else reply, LearningRate)
+        is_bare = isinstance(reply, int) or (isinstance(reply, str) and read_json(reply) is None)
+        answer = read_reply({"learning_rate": reply} if is_bare else reply, LearningRate)
         return None if answer is None else answer.learning_rate
 
     async def rewrite(self, briefing: Briefing, suggestions: Sequence[Change]) -> str | None:

@@ -15,6 +15,10 @@ A case of SkillOpt names its own region markers `{SLOW_START}`, `{SLOW_END}`, `{
 | step_buffer | a null reason ends the run | it is `unknown` |
 | step_buffer | descriptions label the reasons by position | by name; by position only if there are equally many |
 | json_extract | broken JSON may be repaired | only commas too many are forgiven |
+| longitudinal | of several rollouts of one item the last counts | it passes if at least half of them do |
+| loop | guidance that passes no gate keeps the old score | the skill is scored anew |
+| loop | a candidate that equals the current skill is tried, or accepted without a gate | rejected as unchanged |
+| loop | steps without a rewrite count nowhere | they count as skipped |
 """
 
 from collections.abc import Mapping

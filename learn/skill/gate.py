@@ -1,14 +1,18 @@
 """The gate: one score for a candidate, and whether the candidate takes the place of the current skill."""
 
+from collections import Counter
 from collections.abc import Mapping
+from operator import mul
 from random import Random
 from typing import Literal, NamedTuple
 
+from evaluator.report.statistics import RESAMPLES, multinomial
 from learn.config import GateMetric
 from skillweave.base.errors import ConfigError
 
 GateAction = Literal["accept_new_best", "accept", "reject", "force_accept"]
-RESAMPLES = 2_000
+ROUNDING = 1e-9
+"""A smaller sum of gains is none, but an error of rounding."""
 
 
 class GateDecision(NamedTuple):
@@ -80,10 +84,13 @@ def gain_p(
     Returns:
         The share of resamples whose mean difference is no gain; 1 without common items.
     """
-    items = sorted(candidate.keys() & current.keys())
-    differences = [candidate[item] - current[item] for item in items]
-    if not differences:
+    gains = Counter(candidate[item] - current[item] for item in candidate.keys() & current.keys())
+    if not gains:
         return 1.0
+    values, counts = zip(*sorted(gains.items()), strict=True)
     random = Random(f"gain/{seed}")
-    without = sum(sum(random.choices(differences, k=len(items))) <= 0 for _ in range(resamples))
+    without = 0
+    for _ in range(resamples):
+        gain: float = sum(map(mul, values, multinomial(random, counts)))
+        without += gain <= ROUNDING
     return without / resamples

@@ -49,11 +49,11 @@ async def merge_patches(
     Returns:
         The changes. An empty answer is an answer: it drops them all.
     """
-    failures, _ = await _merged(failure, merge_batch_size, merge, "failure")
-    successes, level = await _merged(success, merge_batch_size, merge, "success")
+    failures, depth = await _merged(failure, merge_batch_size, merge, "failure")
+    successes, other = await _merged(success, merge_batch_size, merge, "success")
     if not failures or not successes:
         return failures or successes
-    return await _merge_group([failures, successes], level + 1, "both", merge)
+    return await _merge_group([failures, successes], max(depth, other) + 1, "both", merge)
 
 
 async def _merged(
