@@ -17,11 +17,13 @@ from skillweave.schema.result import FAILURE_CLASSES, Divergence
 
 MOST_TURNS = 60
 """Messages of a conversation that the page shows."""
-MOST_CALLS = 30
-"""Calls of one message that the page shows."""
+MOST_CALLS = 100
+"""Calls of a conversation that the page shows."""
 
 MOST_TOOLS = 12
 """Tools that the page shows unfolded."""
+MOST_GROUPS = 30
+"""Worlds, kinds, forms or levels that the page shows unfolded."""
 
 
 class Measure(NamedTuple):
@@ -32,6 +34,14 @@ class Measure(NamedTuple):
     difference: str
 
 
+class ColumnMessage(NamedTuple):
+    """A message as the page shows it."""
+
+    turn: ShownTurn
+    calls: Sequence[ShownCall]
+    """Those of its calls that are shown."""
+
+
 @dataclass(frozen=True)
 class ConversationColumn:
     """One of two conversations side by side."""
@@ -39,7 +49,7 @@ class ConversationColumn:
     title: str
     id: str
     outcome: TraceOutcome
-    turns: Sequence[ShownTurn]
+    messages: Sequence[ColumnMessage]
     hidden: int
     """Messages that are not shown."""
     divergence: Divergence | None
@@ -83,8 +93,8 @@ def traces_page(figures: TraceFigures, before: ScoredFolder, after: ScoredFolder
         words_of=FAILURE_CLASSES,
         groups=groups_of(figures),
         examples=[example for example in shown if example is not None],
-        most_calls=MOST_CALLS,
         most_tools=MOST_TOOLS,
+        most_groups=MOST_GROUPS,
         written=written,
         given=given_arguments,
         cells=changed_cells,
@@ -167,19 +177,22 @@ def first_difference(first: Sequence[ShownCall], second: Sequence[ShownCall]) ->
 
 
 def _column(title: str, conversation: ShownConversation, differs: int | None) -> ConversationColumn:
-    turns = conversation.turns[:MOST_TURNS]
+    messages = [
+        ColumnMessage(turn, [call for call in turn.calls if call.place < MOST_CALLS])
+        for turn in conversation.turns[:MOST_TURNS]
+    ]
     divergence = conversation.divergence
-    calls = {call.place for turn in turns for call in turn.calls[:MOST_CALLS]}
-    messages = {turn.message for turn in turns}
+    calls = {call.place for message in messages for call in message.calls}
+    places = {message.turn.message for message in messages}
     return ConversationColumn(
         title=title,
         id=conversation.result.id,
         outcome=outcome_of(conversation.result),
-        turns=turns,
-        hidden=len(conversation.turns) - len(turns),
+        messages=messages,
+        hidden=len(conversation.turns) - len(messages),
         divergence=divergence,
         is_marked=divergence is not None
-        and (divergence.message in messages if divergence.call is None else divergence.call in calls),
+        and (divergence.message in places if divergence.call is None else divergence.call in calls),
         differs=differs,
         faults=[finding for finding in conversation.findings if finding.counts and finding.score not in (None, 1)],
     )

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from evaluator.report.compare import compare, results_by_agent
 from learn.traces.change import chosen_examples, paired_results
 from learn.traces.command import write_traces
 from learn.traces.figures import UNKNOWN_TOOL, TraceFigures
 from skillweave.base.errors import ConfigError
-from skillweave.schema.result import AgentComparison, ChangedTask
 from skillweave.world.dataset import Dataset
 from tests.commands import in_place, ran
 from tests.evaluator.results import a_failure, a_result
@@ -44,10 +44,12 @@ def first_call(record: Recorded) -> Recorded:
     return function
 
 
-def traced(before: Path, after: Path, small: Path, to: Path, **titles: str) -> TraceFigures:
+def traced(
+    before: Path, after: Path, small: Path, to: Path, titles: tuple[str, str] = ("before", "after")
+) -> TraceFigures:
     """The figures, which are in the folder too."""
     with in_place():
-        figures = write_traces(before, after, small, to, **titles)
+        figures = write_traces(before, after, small, to, title_before=titles[0], title_after=titles[1])
     assert TraceFigures.model_validate_json((to / "traces.json").read_bytes()) == figures
     return figures
 
@@ -137,9 +139,7 @@ def test_the_command_says_it_in_ten_lines_and_writes_the_same_bytes_again(
 def test_the_page_shows_the_figures_and_conversations_side_by_side(
     small: Path, agents: dict[str, Path], tmp_path: Path
 ) -> None:
-    figures = traced(
-        agents["careless"], agents["oracle"], small, tmp_path, title_before="careless", title_after="oracle"
-    )
+    figures = traced(agents["careless"], agents["oracle"], small, tmp_path, ("careless", "oracle"))
     page = Page(tmp_path / "traces.html")
     require_inert(page)
     assert f"{100 * (figures.passes.difference or 0):+.1f}" in page.shown
@@ -159,10 +159,10 @@ def test_hostile_text_makes_no_element(small: Path, agents: dict[str, Path], tmp
         said = [
             {**message, "content": text} if message["role"] == "assistant" else message for message in idle["messages"]
         ]
-        calls = [{"name": text, "arguments": {text: text}}, {"name": text, "arguments": text}]
+        calls: list[Recorded] = [{"name": text, "arguments": {text: text}}, {"name": text, "arguments": text}]
         bad = with_calls({**idle, "messages": said, "agent": {**idle["agent"], "backend": text}}, calls)
         folders = write_records(folder / "before", [bad]), write_records(folder / "after", [good])
-        traced(*folders, small, folder / "to", title_before=text, title_after=text)
+        traced(*folders, small, folder / "to", (text, text))
         return Page(folder / "to" / "traces.html")
 
     plain, hostile = page("plain", tmp_path / "plain"), page(HOSTILE, tmp_path / "hostile")
@@ -212,8 +212,7 @@ def test_examples_of_other_worlds_and_classes_come_first() -> None:
     classes = {"a-1": "other", "a-2": "other", "a-3": "loop", "b-1": "other", "b-2": "ran_out", "b-3": "loop"}
     before = [a_result(id, passed=False, failure=a_failure(name), world=id[0].upper()) for id, name in classes.items()]
     after = [a_result(id, world=id[0].upper()) for id in classes]
-    flipped = [ChangedTask(task_id=id, a_passed=0, a_scored=1, b_passed=1, b_scored=1, failure=None) for id in classes]
-    passes = AgentComparison.model_construct(flipped=flipped)
+    [passes] = compare(results_by_agent(before), results_by_agent(after))
     chosen = chosen_examples(paired_results(before, after), passes)
     assert [example.task_id for example in chosen] == ["a-1", "b-2", "a-3", "b-1"]
     assert {example.move for example in chosen} == {"gained"}
