@@ -9,10 +9,11 @@ import networkx as nx
 from pydantic import BaseModel
 
 from docs.reference import Described, code, constants, fields_of, readable, summary_of, table
+from learn import config as learning
+from learn.config import LearnConfig
 from skillweave.config import llm as authors
 from skillweave.config import sections as models
 from skillweave.config.llm import AuthorConfig, ConfigSection, PriceConfig, RoleConfig, SpeakerConfig
-from skillweave.config.sections import Config
 from synth.engine.artifact import Every
 from synth.engine.pipeline import Pipeline, load_pipeline
 from synth.engine.step import Params, PipelineStep
@@ -22,12 +23,13 @@ from synth.gates.gate import Gate, TaskGate
 CONFIG_INTRO = """\
 # Configuration
 
-Made by `python -m docs.generate` from `skillweave/config/`; change it there.
+Made by `python -m docs.generate` from `skillweave/config/` and `learn/config.py`; change it there.
 
 `config.yaml` holds what differs from the defaults below; `python -m synth init-config -` prints a file with every key.
 Any key can be overridden on the command line: `--set execution.workers=4`, `--set 'domains.seeds=[hotel, airline]'`.
 An unknown key, or a value of the wrong type, is an error that names the nearest key or what is allowed (exit 2).
 Keys of providers come only from the environment variable that `api_key_env` names; they are never written anywhere.
+The sections `skill` and `evolve` are those of `python -m learn`, whose files have all the others as well.
 """
 
 STEPS = """\
@@ -50,8 +52,8 @@ SHORT = "`textual: offline/author` is short for `textual: {model: offline/author
 
 def config_page() -> str:
     """The page's text."""
-    parts = [CONFIG_INTRO, "## Top level\n", _table(Config, "")]
-    for path, model in _sections(Config):
+    parts = [CONFIG_INTRO, "## Top level\n", _table(LearnConfig, "")]
+    for path, model in _sections(LearnConfig):
         about = summary_of(model)
         about += ABOUT.get(model, "")
         heading = "and".join(f" {code(name)} " for name in path.split(" and ")).strip()
@@ -63,9 +65,9 @@ def config_page() -> str:
 def _authors() -> str:
     paths = [
         code(f"{path}.{name}")
-        for path, model in _sections(Config)
+        for path, model in _sections(LearnConfig)
         for name, field in model.model_fields.items()
-        if field.annotation is AuthorConfig
+        if AuthorConfig in (field.annotation, *get_args(field.annotation))
     ]
     return f"## An author: {', '.join(paths)}\n\n{SHORT}\n{_table(AuthorConfig, '')}"
 
@@ -77,7 +79,7 @@ def _table(model: type[BaseModel], prefix: str) -> str:
 
 def _row(field: Described, prefix: str) -> tuple[str, str, str, str]:
     default = "" if field.default == "AuthorConfig()" else field.default
-    aliases = [*constants(models.__name__), *constants(authors.__name__)]
+    aliases = [alias for module in (models, authors, learning) for alias in constants(module.__name__)]
     kinds = {alias.name: readable(ast.unparse(alias.value)) for alias in aliases if alias.value}
     return code(prefix + field.name), code(kinds.get(field.type, field.type)), code(default), field.meaning
 
@@ -102,7 +104,7 @@ def _section_in(annotation: object) -> type[BaseModel] | None:
 def _has_own_heading(model: type[BaseModel], name: str) -> bool:
     if issubclass(model, SpeakerConfig) and name in AuthorConfig.model_fields:
         return True
-    return (model is Config and name == "steps") or _section_in(model.model_fields[name].annotation) is not None
+    return (model is LearnConfig and name == "steps") or _section_in(model.model_fields[name].annotation) is not None
 
 
 PIPELINE_INTRO = """\

@@ -3,12 +3,12 @@
 The sections of `skill` and their keys have the names that SkillOpt gives them, where it has the same thing.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from skillweave.config.llm import AuthorConfig, ConfigSection, SpeakerConfig
-from skillweave.config.sections import Config
+from skillweave.config.sections import Config, Level
 
 GateMetric = Literal["hard", "soft", "mixed"]
 LrScheduler = Literal["constant", "linear", "cosine", "autonomous"]
@@ -140,7 +140,8 @@ class TasksConfig(ConfigSection):
     worlds: list[str] = Field(default_factory=list)
     """Names of worlds; none: all."""
     split: Literal["train", "validation", "test"] | None = None
-    levels: list[Annotated[int, Field(ge=1, le=5)]] = Field(default_factory=list)
+    """Only tasks of this split; null: of any."""
+    levels: list[Level] = Field(default_factory=list)
     """Levels of difficulty; none: all."""
     limit: int | None = Field(default=None, ge=1)
     """The most tasks; worlds take turns."""
