@@ -60,7 +60,7 @@ def write_skill_page(folder: Path) -> Path:
         ["learn.skill/page.css"],
         steps=run.steps,
         totals=run.totals,
-        curve=curve_of(run.steps, _first_score(run)),
+        curve=curve_of(run.steps, _first_score(run), guided_scores(run)),
         accepted=[one for one in details if one.step.is_accepted],
         rejected=[one for one in details if not one.step.is_accepted],
         slow_updates=run.slow_updates,
@@ -76,7 +76,7 @@ def write_skill_page(folder: Path) -> Path:
 
 def _details(run: RunFolder) -> Iterator[StepDetail]:
     """The steps that had a candidate."""
-    known = run.totals.baseline_selection_hard
+    known, guided = run.totals.baseline_selection_hard, guided_scores(run)
     for step in run.steps:
         before = step.previous_score if step.previous_score is not None else known
         old, new = run.skill_at(step.step - 1), run.text(f"steps/step_{step.step:04d}/candidate_skill.md")
@@ -86,12 +86,20 @@ def _details(run: RunFolder) -> Iterator[StepDetail]:
             lines = None if old is None or new is None else diff(old, new)
             yield StepDetail(step, before, lines, run.edits(step.step))
         known = step.current_score if step.current_score is not None else before
+        known = guided.get(step.step, known)
 
 
 def _first_score(run: RunFolder) -> float | None:
     """The score of the first skill: what step 1 began with, or else the summary's."""
     first = next((step.previous_score for step in run.steps if step.step == 1), None)
     return first if first is not None else run.totals.baseline_selection_hard
+
+
+def guided_scores(run: RunFolder) -> dict[int, float]:
+    """Last step of an epoch -> the score of the current skill once guidance was put into it."""
+    last = {step.epoch: step.step for step in run.steps if step.epoch is not None}
+    scores = {last[epoch]: update.score_after for epoch, update in run.slow_updates.items() if epoch in last}
+    return {step: score for step, score in scores.items() if score is not None}
 
 
 def stage_totals(steps: Sequence[ShownStep]) -> dict[str, StageUsage]:

@@ -149,6 +149,14 @@ class SlowUpdate(_Lenient):
     action: _Text = ""
     slow_update_content: _Text = ""
     selection_hard: BoundedScore | None = None
+    current_score: BoundedScore | None = None
+
+    @property
+    def score_after(self) -> float | None:
+        """The score of the current skill after it; None if it is not known, or is as it was."""
+        if self.action not in ACCEPTED:
+            return None
+        return self.current_score if self.current_score is not None else self.selection_hard
 
 
 class EditOutcome(NamedTuple):
@@ -183,13 +191,13 @@ class RunFolder:
         return self._one("usage.json", RunUsage) or RunUsage()
 
     @cached_property
-    def slow_updates(self) -> list[tuple[str, SlowUpdate]]:
-        """The guidance of each epoch."""
-        found: list[tuple[str, SlowUpdate]] = []
+    def slow_updates(self) -> dict[int, SlowUpdate]:
+        """Epoch -> the guidance that was written at its end."""
+        found: dict[int, SlowUpdate] = {}
         for name in _numbered(self.store.root / "slow_update", r"epoch_\d{1,6}"):
             record = self._one(f"slow_update/{name}/slow_result.json", SlowUpdate)
             if record is not None:
-                found.append((name.partition("_")[2].lstrip("0") or "0", record))
+                found[int(name.partition("_")[2])] = record
         return found
 
     @property

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from learn.skill.curve import curve_of
-from learn.skill.page import stage_totals, write_skill_page
+from learn.skill.page import guided_scores, stage_totals, write_skill_page
 from learn.skill.run_files import RunFolder, ShownStep
 from learn.skill.text_diff import diff
 from skillweave.base.errors import ConfigError
@@ -27,7 +27,7 @@ def test_a_finished_run_is_shown_whole(tmp_path: Path) -> None:
     assert "Step 1 · 0.300 → 0.500 +0.200 p = 0.03" in shown
     assert "Step 2 · 0.500 → 0.200 -0.300" in shown
     assert "Step 3 · 0.500 → 0.700 +0.200" in shown
-    assert "2 accepted, 1 rejected" in shown
+    assert "2 accepted, 1 rejected, 1 without a candidate" in shown
     assert "$1.50" in shown
     assert "Take your time." in shown
     assert page.tags.count("circle") == 3 + 2
@@ -112,6 +112,20 @@ def test_the_skill_after_a_step_is_the_last_one_written_by_then(tmp_path: Path) 
         write(tmp_path, f"skills/skill_v{number:04d}.md", text)
     run = RunFolder(Store(tmp_path))
     assert [run.skill_at(step) for step in (-1, 0, 2, 3, 9)] == [None, "first", "first", "third", "third"]
+
+
+def test_guidance_moves_the_score_that_the_next_step_begins_with(tmp_path: Path) -> None:
+    steps = [
+        a_step(1, "reject", current_score=0.5),
+        a_step(2, "reject", epoch=2, candidate_gate_score=0.6, current_score=0.75),
+    ]
+    write(tmp_path, "history.json", steps)
+    write(tmp_path, "slow_update/epoch_01/slow_result.json", {"action": "force_accept", "current_score": 0.75})
+    write(tmp_path, "slow_update/epoch_02/slow_result.json", {"action": "reject", "selection_hard": 0.9})
+    page = a_page(tmp_path)
+    assert "Step 2 · 0.750 → 0.600 -0.150" in " ".join(page.shown.split())
+    assert guided_scores(RunFolder(Store(tmp_path))) == {1: 0.75}
+    assert "guidance of an epoch" in page.shown
 
 
 def test_stages_are_added_over_steps() -> None:
