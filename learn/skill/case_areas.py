@@ -68,14 +68,16 @@ def _gate(given: Given) -> dict[str, Any]:
     }
 
 
+RESUMED = ("resume_at", "resume_from", "resume_after", "resume_step", "resume", "start", "start_step", "state")
+"""Names of the steps that were made before, which is where a run goes on."""
+
+
 def _schedule(given: Given) -> dict[str, Any]:
-    total = int(first(given, "total_steps", "total", default=8))
-    start = first(
-        given, "resume_at", "resume_from", "resume_after", "resume_step", "resume", "start", "state", default=0
-    )
+    steps = first(given, "at", "steps")
+    total = int(first(given, "total_steps", "total", default=steps if isinstance(steps, int) else 8))
+    start = first(given, *RESUMED, default=0)
     if isinstance(start, Mapping):
-        start = start.get("current_step", 0)
-    steps = first(given, "steps", "at", default=None)
+        start = next((value for value in start.values() if isinstance(value, int)), 0)
     if not isinstance(steps, list):
         calls = int(first(given, "calls", "n", default=total))
         steps = range(int(start) + 1, int(start) + calls + 1)
@@ -98,8 +100,10 @@ def _protected_field(given: Given) -> dict[str, Any]:
     verbs = set(re.findall("[a-z]+", operation))
     skill = as_text(given.get("skill"))
     arguments = list(given.get("args") or [given[key] for key in ("content", "notes", "note", "text") if key in given])
-    argument = arguments[0] if arguments else None
     is_notes = "note" in operation or "appendix" in operation
+    argument = arguments[0] if arguments else None
+    if len(arguments) > 1 and all(isinstance(part, str) for part in arguments):
+        argument = arguments
     if any(verb.startswith("dedup") for verb in verbs):
         return {"result": distinct_notes(_texts(argument))}
     for names, on_guidance, on_notes in FIELD_OPERATIONS:

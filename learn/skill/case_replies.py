@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from learn.skill.document import Source, as_count, as_text
-from learn.skill.memory import StepEntry, failure_patterns, render_entries
+from learn.skill.memory import StepEntry, failure_patterns, render_entries, shortened
 from learn.skill.patches import merge_patches, normalise, select
 from learn.skill.replies import (
     FailureKind,
@@ -145,21 +145,29 @@ def _notes_parse(given: Given) -> dict[str, Any]:
     reply = given.get("reply")
     if isinstance(reply, str):
         reply = read_json(reply)
-    return {"notes": read_notes(reply.get("appendix_notes")) if isinstance(reply, Mapping) else []}
+    notes = read_notes(reply.get("appendix_notes")) if isinstance(reply, Mapping) else []
+    return {"notes": shortened(given["notes"], notes) if "notes" in given else notes}
 
 
 def _json_extract(given: Given) -> dict[str, Any]:
-    is_list = any("array" in str(value).lower() for key, value in given.items() if key != "text")
+    hints = [f"{key} {value}".lower() for key, value in given.items() if key != "text" and value]
+    is_list = any("array" in hint or "list" in hint for hint in hints)
     return {"value": read_json(as_text(given.get("text")), is_list=is_list)}
 
 
 def _step_buffer(given: Given) -> dict[str, Any]:
     entries = first(given, "entries", "buffer")
     if entries is not None:
-        return {"text": render_entries([StepEntry.model_validate(entry) for entry in entries])}
+        return {"text": render_entries([_entry(entry) for entry in entries])}
     labels = [label for key, value in given.items() if key != "results" for label in _labels(value)]
     patterns = failure_patterns(read_rows(given.get("results")), labels)
     return {"patterns": [pattern.model_dump() for pattern in patterns]}
+
+
+def _entry(raw: Given) -> StepEntry:
+    known = {key: value for key, value in raw.items() if key in StepEntry.model_fields}
+    edits = [as_text(_name(edit)) for edit in raw.get("rejected_edits") or []]
+    return StepEntry.model_validate({"n_total": 0, "n_fail": 0, **known, "rejected_edits": edits})
 
 
 def _labels(value: Any) -> Iterator[FailureKind]:

@@ -153,7 +153,7 @@ def _apply(skill: str, edit: Edit, content: str) -> tuple[str, str, str]:
         return skill, "skipped_unknown_op", f"op should be one of {', '.join(OPERATIONS)}"
     if changed == skill:
         return skill, "skipped_no_change", "the document is the same with it"
-    if _PROTECTED.findall(changed) != _PROTECTED.findall(skill):
+    if _regions(changed) != _regions(skill):
         return skill, "skipped_protected_region", "it would change guidance or notes, which edits cannot change"
     return changed, status, ""
 
@@ -206,7 +206,7 @@ def body_of(skill: str) -> str:
 
 def with_body(skill: str, body: str) -> str:
     """Put a body in place of the document's own. The regions stay; what the new text has of them does not count."""
-    regions = [match[0] for match in _PROTECTED.finditer(skill) if match[0] not in MARKERS]
+    regions = [region for region in _regions(skill) if region not in MARKERS]
     return "\n\n".join([*filter(None, [body_of(body)]), *regions]) + "\n"
 
 
@@ -289,8 +289,15 @@ def _with_region(body: str, lines: Sequence[str]) -> str:
 
 def _without(skill: str, region: re.Pattern[str], markers: Sequence[str]) -> str:
     """The document without regions of one kind and their stray markers; at most one blank line is left at each."""
-    gap = re.compile(rf"(\n*)(?:{'|'.join([region.pattern, *map(re.escape, markers)])})(\n*)", re.DOTALL)
-    while match := gap.search(skill):
-        newlines = min(2, len(match[1]) + len(match[3]))
-        skill = skill[: match.start()] + "\n" * newlines + skill[match.end() :]
+    unwanted = re.compile("|".join([region.pattern, *map(re.escape, markers)]), re.DOTALL)
+    while match := unwanted.search(skill):
+        before, after = skill[: match.start()], skill[match.end() :]
+        head, tail = before.rstrip("\n"), after.lstrip("\n")
+        newlines = len(before) - len(head) + len(after) - len(tail)
+        skill = head + "\n" * min(2, newlines) + tail
     return skill.rstrip()
+
+
+def _regions(skill: str) -> list[str]:
+    """Regions and stray markers, as they stand in the document."""
+    return [match[0] for match in _PROTECTED.finditer(skill)]

@@ -17,7 +17,7 @@ from learn.skill.ending import ACCEPTED, epoch_figures, finish
 from learn.skill.epochs import EpochEnd
 from learn.skill.folder import HISTORY, SkillFolder, skill_path, step_path
 from learn.skill.items import Items
-from learn.skill.memory import StepEntry, failure_patterns, is_failure
+from learn.skill.memory import StepEntry, failure_patterns, is_failure, shortened
 from learn.skill.optimizer import Minibatch, Optimizer, Reflected, shown_change
 from learn.skill.planning import Batch, epoch_plan, minibatches, steps_per_epoch
 from learn.skill.records import EpochFigures, SkillSummary, StepRecord
@@ -236,7 +236,7 @@ class SkillTraining:
         most = choice.skill_aware_consolidate_threshold
         if most and len(notes_of(state.current)) > most:
             shorter = await self.optimizer.shorten(notes_of(state.current), most)
-            state.current = replace_notes(state.current, shorter or notes_of(state.current))
+            state.current = replace_notes(state.current, shortened(notes_of(state.current), shorter))
 
     def _write_candidate(self, step: int, candidate: Candidate) -> None:
         path = step_path(step)

@@ -108,6 +108,11 @@ def _score(score: float | None) -> str:
     return "?" if score is None else f"{score:.3f}"
 
 
+def shortened(notes: Sequence[str], answer: Sequence[str] | None) -> list[str]:
+    """The notes that an optimizer left, if it shortened them; else the notes as they are."""
+    return [*answer] if answer and len(notes) > 1 and len(answer) <= len(notes) else [*notes]
+
+
 def categories(previous: Iterable[Row], current: Iterable[Row], ids: Sequence[str]) -> dict[str, Category]:
     """What changed for each item between two skills. An item passes if at least half of its rollouts do.
 

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learn.skill.memory import StepEntry, categories, compared, failure_patterns, render_entries, top_up_order
+from learn.skill.memory import (
+    StepEntry,
+    categories,
+    compared,
+    failure_patterns,
+    render_entries,
+    shortened,
+    top_up_order,
+)
 from learn.skill.planning import epoch_plan, minibatches, split_counts, steps_per_epoch
 from learn.skill.replies import FailureKind
 from learn.skill.scores import Row, mean_scores
@@ -115,3 +123,8 @@ def test_items_that_were_tried_are_not_topped_up_with() -> None:
     order = top_up_order(["a", "b", "c", "d"], ["b"], seed=3)
     assert sorted(order) == ["a", "c", "d"]
     assert order == top_up_order(["a", "b", "c", "d"], ["b"], seed=3)
+
+
+def test_notes_are_never_lost_to_a_bad_answer() -> None:
+    notes = ["a", "b"]
+    assert [shortened(notes, answer) for answer in (["c"], [], None, ["x", "y", "z"])] == [["c"], notes, notes, notes]
