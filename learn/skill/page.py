@@ -4,13 +4,12 @@ It shows what is there, whether the run is finished or not. Skills, edits and gu
 is escaped, as on the page of traces.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from learn.skill.curve import curve_of
-from learn.skill.run_files import EditOutcome, RunFolder, ShownStep, StageUsage
+from learn.skill.run_files import EditOutcome, RunFolder, ShownStep
 from learn.skill.text_diff import DiffLine, diff
 from learn.traces.html import render_page
 from skillweave.base.errors import ConfigError
@@ -54,7 +53,6 @@ def write_skill_page(folder: Path) -> Path:
     run = RunFolder(Store(folder, "skill", option="--out"))
     details = [*_details(run)]
     tests = run.totals.test or {}
-    costs = (run.usage.cost_usd, run.totals.cost_usd, _cost(run.steps))
     content = render_page(
         "learn.skill/page.html",
         ["learn.skill/page.css"],
@@ -64,8 +62,8 @@ def write_skill_page(folder: Path) -> Path:
         accepted=[one for one in details if one.step.is_accepted],
         rejected=[one for one in details if not one.step.is_accepted],
         slow_updates=run.slow_updates,
-        stages=run.usage.tokens or stage_totals(run.steps),
-        cost=next((cost for cost in costs if cost is not None), None),
+        usage=run.usage,
+        cost=_cost(run),
         skill=run.best_skill,
         faults=run.faults,
         tests={name: tests[name] for name in TESTED if name in tests},
@@ -102,20 +100,10 @@ def guided_scores(run: RunFolder) -> dict[int, float]:
     return {step: score for step, score in scores.items() if score is not None}
 
 
-def stage_totals(steps: Sequence[ShownStep]) -> dict[str, StageUsage]:
-    """What each stage asked of the optimizer, over all steps."""
-    calls, prompts, completions = Counter[str](), Counter[str](), Counter[str]()
-    for step in steps:
-        for stage, usage in step.tokens.items():
-            calls[stage] += usage.calls
-            prompts[stage] += usage.prompt_tokens
-            completions[stage] += usage.completion_tokens
-    return {
-        stage: StageUsage(calls=calls[stage], prompt_tokens=prompts[stage], completion_tokens=completions[stage])
-        for stage in sorted(calls)
-    }
-
-
-def _cost(steps: Sequence[ShownStep]) -> float | None:
-    known = [step.cost_usd for step in steps if step.cost_usd is not None]
-    return sum(known) if known else None
+def _cost(run: RunFolder) -> float | None:
+    """US dollars, of the models' usage, of the summary, or of the steps; None if none of them says it."""
+    if run.totals.cost_usd is not None:
+        return run.totals.cost_usd
+    every = ([row.cost_usd for row in run.usage], [step.cost_usd for step in run.steps])
+    sums = [sum(known) for known in ([cost for cost in costs if cost is not None] for costs in every) if known]
+    return sums[0] if sums else None

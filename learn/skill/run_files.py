@@ -5,6 +5,7 @@ fields are left out, missing ones are empty, and what cannot be read is noted.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -93,10 +94,14 @@ class ShownStep(_Lenient):
         return ACTIONS.get(named, named)
 
 
-class RunUsage(_Lenient):
-    """What the run cost, from `usage.json`; a run without that file has it in its steps and its summary."""
+class UsageRow(_Lenient):
+    """What one question to one model used, from `usage.json`."""
 
-    tokens: dict[str, StageUsage] = Field(default_factory=dict)
+    question: str
+    author: str = ""
+    asked: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
     cost_usd: float | None = None
 
 
@@ -186,9 +191,10 @@ class RunFolder:
         return self._one("summary.json", RunTotals) or RunTotals()
 
     @cached_property
-    def usage(self) -> RunUsage:
-        """What the run cost."""
-        return self._one("usage.json", RunUsage) or RunUsage()
+    def usage(self) -> list[UsageRow]:
+        """What each question to each model used: of `usage.json`, or else of the steps."""
+        rows = self._records("usage.json", UsageRow)
+        return sorted(rows, key=lambda row: (row.question, row.author)) if rows else _usage_of(self.steps)
 
     @cached_property
     def slow_updates(self) -> dict[int, SlowUpdate]:
@@ -279,3 +285,18 @@ def _numbered(folder: Path, pattern: str) -> list[str]:
     if not folder.is_dir():
         return []
     return sorted(path.name for path in folder.iterdir() if re.fullmatch(pattern, path.name))
+
+
+def _usage_of(steps: Sequence[ShownStep]) -> list[UsageRow]:
+    """What the steps say that each stage used."""
+    found: dict[str, UsageRow] = {}
+    for step in steps:
+        for stage, usage in step.tokens.items():
+            before = found.get(stage, UsageRow(question=stage))
+            found[stage] = UsageRow(
+                question=stage,
+                asked=before.asked + usage.calls,
+                input_tokens=before.input_tokens + usage.prompt_tokens,
+                output_tokens=before.output_tokens + usage.completion_tokens,
+            )
+    return [found[stage] for stage in sorted(found)]

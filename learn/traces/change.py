@@ -24,6 +24,8 @@ from skillweave.schema.result import AgentComparison, GroupComparison, Result
 
 EXAMPLES = 4
 """Most examples of tasks gained, and of tasks lost."""
+GROUPED = ("world", "split")
+"""Traits by which tasks are grouped, beside those of a comparison of agents."""
 SIGNS: dict[TaskMove, int] = {"gained": 1, "lost": -1}
 """What the pass rate does."""
 
@@ -60,7 +62,7 @@ def figures_of(before: ScoredFolder, after: ScoredFolder, *, seed: int = 0) -> T
         before=before.record(added([one.figures for one in measured[0]])),
         after=after.record(added([one.figures for one in measured[1]])),
         passes=passes.model_copy(update={"unscored_a": _unscored(before), "unscored_b": _unscored(after)}),
-        worlds=_worlds(before.scored, a, b, common),
+        groups={trait: _group(trait, before.scored, a, b, common) for trait in GROUPED},
         tasks=_moves(passes, a, b, common),
         outcomes=_outcome_moves(pairs),
         tools=_tools(*measured),
@@ -94,23 +96,23 @@ def _by_task(results: Sequence[Result]) -> dict[str, list[Result]]:
     return found
 
 
-def _worlds(
-    known: Sequence[Result], a: ResultsByAgent, b: ResultsByAgent, common: Collection[str]
+def _group(
+    trait: str, known: Sequence[Result], a: ResultsByAgent, b: ResultsByAgent, common: Collection[str]
 ) -> dict[str, GroupComparison]:
-    """The pass rates of both sides in each world."""
+    """The pass rates of both sides for each value of a trait."""
     members: dict[str, set[str]] = {}
     for result in known:
         if result.task_id in common:
-            for value in values_of(traits_of(result), "world"):
+            for value in values_of(traits_of(result), trait):
                 members.setdefault(value, set()).add(result.task_id)
     rates_a, rates_b = _rates(a), _rates(b)
     return {
-        world: GroupComparison(
-            tasks=len(members[world]),
-            rate_a=float(sum(rates_a[id] for id in members[world]) / len(members[world])),
-            rate_b=float(sum(rates_b[id] for id in members[world]) / len(members[world])),
+        value: GroupComparison(
+            tasks=len(members[value]),
+            rate_a=float(sum(rates_a[id] for id in members[value]) / len(members[value])),
+            rate_b=float(sum(rates_b[id] for id in members[value]) / len(members[value])),
         )
-        for world in in_order("world", members)
+        for value in in_order(trait, members)
     }
 
 
@@ -220,5 +222,5 @@ def by_class(moves: Sequence[OutcomeMove]) -> dict[TraceOutcome, tuple[int, int]
 
 
 def groups_of(figures: TraceFigures) -> Mapping[str, Mapping[str, GroupComparison]]:
-    """World, kind, form and level -> value -> its tasks."""
-    return {"world": figures.worlds, **figures.passes.by}
+    """World, split, kind, form and level -> value -> its tasks."""
+    return {**figures.groups, **figures.passes.by}

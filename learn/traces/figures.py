@@ -144,8 +144,8 @@ class TraceFigures(Record):
     """The second side."""
     passes: AgentComparison
     """The passes, task by task; `a` is before, `b` after."""
-    worlds: dict[str, GroupComparison]
-    """World -> its tasks; kinds, forms and levels are in `passes`."""
+    groups: dict[str, dict[str, GroupComparison]]
+    """`world`, `split` -> value -> its tasks; kinds, forms and levels are in `passes`."""
     tasks: TaskMoves
     """What became of each task."""
     outcomes: list[OutcomeMove]

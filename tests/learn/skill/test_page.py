@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from learn.skill.curve import curve_of
-from learn.skill.page import guided_scores, stage_totals, write_skill_page
+from learn.skill.page import guided_scores, write_skill_page
 from learn.skill.run_files import RunFolder, ShownStep
 from learn.skill.text_diff import diff
 from skillweave.base.errors import ConfigError
@@ -98,7 +98,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
 
 def test_reasons_and_usage_of_a_run_are_shown(tmp_path: Path) -> None:
     write(tmp_path, "history.json", [a_step(1, "reject", reason="leak", previous_score=0.6)])
-    usage = {"tokens": {"merge": {"calls": 7, "prompt_tokens": 1234, "completion_tokens": 5}}, "cost_usd": 9.75}
+    usage = [{"question": "skill.merge", "author": "a/b", "asked": 7, "input_tokens": 1234, "cost_usd": 9.75}]
     write(tmp_path, "usage.json", usage)
     shown = a_page(tmp_path).shown
     assert "rejected: it gives away validation or test" in shown
@@ -128,10 +128,11 @@ def test_guidance_moves_the_score_that_the_next_step_begins_with(tmp_path: Path)
     assert "guidance of an epoch" in page.shown
 
 
-def test_stages_are_added_over_steps() -> None:
-    steps = [ShownStep.model_validate(a_step(number, "reject")) for number in (1, 2, 3)]
-    [(stage, usage)] = stage_totals(steps).items()
-    assert (stage, usage.calls, usage.prompt_tokens, usage.completion_tokens) == ("reflect", 6, 300, 30)
+def test_stages_are_added_over_steps(tmp_path: Path) -> None:
+    write(tmp_path, "history.json", [a_step(number, "reject") for number in (1, 2, 3)])
+    [row] = RunFolder(Store(tmp_path)).usage
+    assert (row.question, row.asked, row.input_tokens, row.output_tokens) == ("reflect", 6, 300, 30)
+    assert "$0.75" in a_page(tmp_path).shown
 
 
 def test_the_curve_has_round_ticks_and_keeps_to_its_frame() -> None:

@@ -68,7 +68,8 @@ def test_passes_of_the_common_tasks_are_compared(small: Path, agents: dict[str, 
     moves = {(move.before, move.after): move.trajectories for move in figures.outcomes}
     assert moves["passed", "passed"] == 1
     assert sum(count for (first, second), count in moves.items() if first != "passed" and second == "passed") == 2
-    assert sum(group.tasks for group in figures.worlds.values()) == 4
+    for values in figures.groups.values():
+        assert sum(group.tasks for group in values.values()) == 4
     assert {example.task_id: example.move for example in figures.examples} == {
         ids[0]: "gained",
         ids[1]: "gained",
