@@ -26,7 +26,7 @@ MOST_GROUPS = 30
 """Worlds, kinds, forms or levels that the page shows unfolded."""
 
 
-class Measure(NamedTuple):
+class MeasurePair(NamedTuple):
     """A figure of both sides, as it is shown."""
 
     before: str
@@ -101,7 +101,7 @@ def traces_page(figures: TraceFigures, before: ScoredFolder, after: ScoredFolder
     )
 
 
-def measures_of(before: CallFigures, after: CallFigures) -> dict[str, Measure]:
+def measures_of(before: CallFigures, after: CallFigures) -> dict[str, MeasurePair]:
     """What is said of the calls, by the words for it."""
     return {
         "calls": _mean(before, after, "calls"),
@@ -115,13 +115,15 @@ def measures_of(before: CallFigures, after: CallFigures) -> dict[str, Measure]:
     }
 
 
-def _mean(before: CallFigures, after: CallFigures, name: str) -> Measure:
+def _mean(before: CallFigures, after: CallFigures, name: str) -> MeasurePair:
     """A number for each trajectory."""
     first, second = (getattr(side, name) / max(side.trajectories, 1) for side in (before, after))
-    return Measure(f"{first:.2f}", f"{second:.2f}", f"{second - first:+.2f}")
+    return MeasurePair(f"{first:.2f}", f"{second:.2f}", f"{second - first:+.2f}")
 
 
-def _share(before: CallFigures, after: CallFigures, name: str, whole: str, *, is_complement: bool = False) -> Measure:
+def _share(
+    before: CallFigures, after: CallFigures, name: str, whole: str, *, is_complement: bool = False
+) -> MeasurePair:
     """A share of something, or of what is left of it; a dash where there is nothing of it."""
     shares: list[float | None] = []
     for side in (before, after):
@@ -129,7 +131,7 @@ def _share(before: CallFigures, after: CallFigures, name: str, whole: str, *, is
         shares.append(None if not total else (total - part if is_complement else part) / total)
     first, second = shares
     difference = "–" if first is None or second is None else f"{100 * (second - first):+.1f} points"
-    return Measure(_percent(first), _percent(second), difference)
+    return MeasurePair(_percent(first), _percent(second), difference)
 
 
 def _percent(share: float | None) -> str:
