@@ -7,6 +7,7 @@ A case of SkillOpt names its own region markers `{SLOW_START}`, `{SLOW_END}`, `{
 | --- | --- | --- |
 | edit | text added to an empty document begins with two empty lines | it begins with the text |
 | edit | a target that straddles a region's marker removes the marker; null loses the edit | skipped; read as empty |
+| edit | what is added below the last line of the body may land in a region | it stands before the region |
 | edit | an edit that changes nothing, adds nothing or comes twice in one step counts as applied | skipped |
 | select | a budget of 0 makes one edit | it makes none |
 | normalise | a batch size that is no number ends the run | it counts as 1 |

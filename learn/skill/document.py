@@ -16,10 +16,10 @@ from skillweave.schema.record import Json, Record
 Source = Literal["failure", "success"]
 OPERATIONS = ("append", "insert_after", "replace", "delete")
 
-GUIDANCE_START = "<!-- skill: guidance -->"
-GUIDANCE_END = "<!-- skill: end of guidance -->"
-NOTES_START = "<!-- skill: notes -->"
-NOTES_END = "<!-- skill: end of notes -->"
+GUIDANCE_START = "<!-- SKILL_GUIDANCE_BEGIN -->"
+GUIDANCE_END = "<!-- SKILL_GUIDANCE_END -->"
+NOTES_START = "<!-- SKILL_NOTES_BEGIN -->"
+NOTES_END = "<!-- SKILL_NOTES_END -->"
 NOTES_HEADING = "## Notes on following these rules"
 MARKERS = (GUIDANCE_START, GUIDANCE_END, NOTES_START, NOTES_END)
 SHOWN = 200
@@ -160,13 +160,14 @@ def _apply(skill: str, edit: Edit, content: str) -> tuple[str, str, str]:
 
 def _add(skill: str, edit: Edit, content: str) -> tuple[str, str]:
     """Add content below its target, or at the end of the body."""
-    position = skill.find(edit.target) if edit.op == "insert_after" and edit.target else -1
-    if position >= 0:
-        newline = skill.find("\n", position + len(edit.target))
+    is_below = edit.op == "insert_after" and edit.target != "" and edit.target in skill
+    if is_below:
+        newline = skill.find("\n", skill.find(edit.target) + len(edit.target))
         place = newline + 1 if newline >= 0 else len(skill)
-        changed = f"{skill[:place]}\n{content}\n{skill[place:]}"
-        return changed, f"applied_insert_after{_ambiguity(skill, edit.target)}"
-    how = edit.op if edit.op == "append" else "insert_after_fallback"
+        if not any(match.start() < place < match.end() for match in _PROTECTED.finditer(skill)):
+            changed = f"{skill[:place]}\n{content}\n{skill[place:]}"
+            return changed, f"applied_insert_after{_ambiguity(skill, edit.target)}"
+    how = edit.op if is_below or edit.op == "append" else "insert_after_fallback"
     region = _PROTECTED.search(skill)
     before = skill[: region.start()].rstrip() if region else skill.rstrip()
     body = f"{before}\n\n{content}" if before else content

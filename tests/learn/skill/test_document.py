@@ -34,7 +34,7 @@ def statuses(skill: str, *edits: Edit) -> list[str]:
 
 
 PIECES = st.sampled_from(
-    ["a", "- ", "\n", "look", "X", "Read", *MARKERS, "<!-- skill: gui", "dance -->", "-->", NOTES_START[:9]]
+    ["a", "- ", "\n", "look", "X", "Read", *MARKERS, "<!-- SKILL_GUI", "DANCE_BEGIN -->", "-->", NOTES_START[:9]]
 )
 TEXTS = st.lists(PIECES, max_size=4).map("".join)
 EDITS = st.builds(Edit, op=st.sampled_from([*OPERATIONS, "other"]), target=TEXTS, content=TEXTS)
@@ -60,6 +60,12 @@ def test_what_is_added_stands_before_the_regions() -> None:
     changed, reports = apply_edits(SKILL, [Edit(op="append", content="- say thanks")])
     assert changed.startswith("# Skill\n\n- ask who calls\n- look it up\n\n- say thanks\n\n" + GUIDANCE_START)
     assert reports[0].status == "applied_append_before_protected_region"
+
+
+def test_what_is_added_below_the_last_line_stands_before_the_regions_too() -> None:
+    edit = Edit(op="insert_after", target="- look it up\n\n", content="- say thanks")
+    assert apply_edits(SKILL, [edit])[0] == apply_edits(SKILL, [Edit(op="append", content="- say thanks")])[0]
+    assert statuses(SKILL, edit) == ["applied_insert_after_before_protected_region"]
 
 
 def test_later_edits_see_earlier_ones() -> None:
