@@ -1,7 +1,7 @@
 """The commands and their options. Each command loads its module when it runs, so that `--help` is instant."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,6 +16,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+SplitName = Literal["train", "validation", "test"]
 ConfigFile = Annotated[Path, typer.Option("--config", help="The configuration file.")]
 Overrides = Annotated[
     list[str] | None,
@@ -33,7 +34,9 @@ def skill(
     config: ConfigFile,
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run's folder, in place of skill.out_root.")] = None,
-    eval_only: Annotated[bool, typer.Option("--eval-only", help="Only score the skill of --skill; train none.")] = False,
+    eval_only: Annotated[
+        bool, typer.Option("--eval-only", help="Only score the skill of --skill; train none.")
+    ] = False,
     skill_file: Annotated[Path | None, typer.Option("--skill", help="With --eval-only: the skill.")] = None,
     split: Annotated[str, typer.Option(help="With --eval-only: train, val, test or all.")] = "all",
 ) -> None:
@@ -48,7 +51,9 @@ def skill(
 def evolve(
     config: ConfigFile,
     overrides: Overrides = None,
-    folder: Annotated[Path | None, typer.Option("--folder", help="The run's folder, in place of evolve.folder.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="The run's folder, in place of evolve.folder.")
+    ] = None,
 ) -> None:
     """Train, explore, keep what is rewarded, and train anew. A killed run goes on where it was."""
     from learn.evolve.command import EvolveOptions, run_evolve
@@ -62,11 +67,12 @@ def traces(
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="The rollouts folder of after.")],
     to: Annotated[Path, typer.Option("--to", help="The folder to write traces.json and traces.html to.")],
     outputs: Annotated[Path, typer.Option("--outputs", "--outputs-dir", help="The dataset.")] = Path("outputs"),
+    split: Annotated[SplitName | None, typer.Option(help="Only tasks of this split.")] = None,
 ) -> None:
     """Show what changed between the trajectories of two agents: calls, failures, worlds and kinds, with examples."""
     from learn.traces.command import run_traces
 
-    raise typer.Exit(run_traces(before, after, outputs, to))
+    raise typer.Exit(run_traces(before, after, outputs, to, split))
 
 
 def main(arguments: list[str] | None = None) -> None:

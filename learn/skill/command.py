@@ -261,5 +261,8 @@ def _show(
     if summary.test and isinstance(cast.source, WorldTasks):
         before, after = trials.folder_of(initial), trials.folder_of(best.read_text("utf-8"))
         if before != after:
-            write_traces(before, after, Path(config.outputs_dir), root / "traces")
+            titles = {"title_before": "first skill", "title_after": "best skill"}
+            write_traces(
+                before, after, Path(config.outputs_dir), root / "traces", split="test", config=config, **titles
+            )
     print(f"wrote {shlex.quote(str(page))}; next: {_use(config, best)}")

@@ -13,6 +13,7 @@ from learn.traces.side import scored_folder
 from skillweave.base.command import counted, one_line
 from skillweave.base.store import CACHE, Store, locked
 from skillweave.config.sections import Config
+from skillweave.schema.task import Split
 
 FIGURES = "traces.json"
 PAGE = "traces.html"
@@ -22,14 +23,14 @@ LONGEST_LINE = 220
 """Characters of a printed line."""
 
 
-def run_traces(before: Path, after: Path, outputs: Path, to: Path) -> int:
+def run_traces(before: Path, after: Path, outputs: Path, to: Path, split: Split | None = None) -> int:
     """Compare two rollouts folders, print the summary, and return the exit status.
 
     Raises:
         ConfigError: A folder is empty, holds several agents, or has no scored task in common with the other.
         ArtifactError: The dataset or a file cannot be read or written.
     """
-    figures = write_traces(before, after, outputs, to)
+    figures = write_traces(before, after, outputs, to, split=split)
     for line in summary_lines(figures):
         shown = one_line(line)
         print(shown if len(shown) <= LONGEST_LINE else f"{shown[: LONGEST_LINE - 1]}…")
@@ -45,6 +46,7 @@ def write_traces(
     *,
     title_before: str = "before",
     title_after: str = "after",
+    split: Split | None = None,
     seed: int = 0,
     config: Config | None = None,
 ) -> TraceFigures:
@@ -57,6 +59,7 @@ def write_traces(
         to: The folder to write to.
         title_before: What the page calls the first side.
         title_after: What the page calls the second side.
+        split: Only tasks of this split; None: all.
         seed: Seeds the resamples of the interval.
         config: The configuration, with `outputs` in it; None: `config.yaml`, if it is there.
 
@@ -70,8 +73,8 @@ def write_traces(
     with locked(store):
         store.clean()
         scorer = open_scorer(outputs, before, None, store.path(f"{CACHE}/code.json"), config)
-        first = scored_folder(title_before, before, scorer, store)
-        second = scored_folder(title_after, after, scorer, store)
+        first = scored_folder(title_before, before, scorer, store, split)
+        second = scored_folder(title_after, after, scorer, store, split)
         figures = figures_of(first, second, seed=seed)
         store.write(PAGE, traces_page(figures, first, second))
         store.write(FIGURES, figures.model_dump_json(indent=2).encode() + b"\n")

@@ -28,6 +28,7 @@ from skillweave.base.store import Store, digest_json
 from skillweave.schema.contract import TRANSFER
 from skillweave.schema.record import Json
 from skillweave.schema.result import Result, SpeakerNames
+from skillweave.schema.task import Split
 from skillweave.world.tools import name_of
 
 NAMED_LINES = 3
@@ -96,7 +97,7 @@ class ScoredFolder:
         return EvaluationJob(key, self.rollouts.files[place.file], place, result.trajectory_digest)
 
 
-def scored_folder(title: str, rollouts: Path, scorer: Scorer, store: Store) -> ScoredFolder:
+def scored_folder(title: str, rollouts: Path, scorer: Scorer, store: Store, split: Split | None = None) -> ScoredFolder:
     """Score the trajectories of a folder.
 
     Args:
@@ -104,6 +105,7 @@ def scored_folder(title: str, rollouts: Path, scorer: Scorer, store: Store) -> S
         rollouts: The folder.
         scorer: Evaluates what has no result yet.
         store: Where new results are kept until the analysis is written.
+        split: Only trajectories of this split's tasks; None: all.
 
     Raises:
         ConfigError: The folder holds no trajectory, those of several agents or users, or none with a score.
@@ -112,7 +114,13 @@ def scored_folder(title: str, rollouts: Path, scorer: Scorer, store: Store) -> S
     index = find_rollouts(rollouts)
     speakers = _only_speakers(index, rollouts)
     earlier = results_files(scorer.setup.tasks, rollouts, None)
-    found = score(scorer, index, [*index.places], earlier, store)
+    tasks = scorer.evaluator.tasks.tasks
+    wanted = [
+        key
+        for key, place in index.places.items()
+        if split is None or (place.task_id in tasks and tasks[place.task_id].split == split)
+    ]
+    found = score(scorer, index, wanted, earlier, store)
     results = sorted((result for _, result, _ in found), key=lambda result: (result.task_id, result.trial, result.id))
     side = ScoredFolder(title, index, scorer, speakers, results)
     if not side.scored:
