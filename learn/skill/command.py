@@ -261,8 +261,14 @@ def _show(
     if summary.test and isinstance(cast.source, WorldTasks):
         before, after = trials.folder_of(initial), trials.folder_of(best.read_text("utf-8"))
         if before != after:
-            titles = {"title_before": "first skill", "title_after": "best skill"}
             write_traces(
-                before, after, Path(config.outputs_dir), root / "traces", split="test", config=config, **titles
+                before,
+                after,
+                Path(config.outputs_dir),
+                root / "traces",
+                title_before="first skill",
+                title_after="best skill",
+                split="test",
+                config=config,
             )
     print(f"wrote {shlex.quote(str(page))}; next: {_use(config, best)}")
