@@ -29,7 +29,7 @@ Made by `python -m docs.generate` from `skillweave/config/` and `learn/config.py
 Any key can be overridden on the command line: `--set execution.workers=4`, `--set 'domains.seeds=[hotel, airline]'`.
 An unknown key, or a value of the wrong type, is an error that names the nearest key or what is allowed (exit 2).
 Keys of providers come only from the environment variable that `api_key_env` names; they are never written anywhere.
-The sections `skill` and `evolve` are those of `python -m learn`, whose files have all the others as well.
+The sections `skill` and `evolve` are read by `python -m learn` alone; the other programs pass over them.
 """
 
 STEPS = """\

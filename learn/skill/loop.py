@@ -25,7 +25,7 @@ from learn.skill.scores import Row, mean_scores
 from learn.skill.standing import Validation
 from learn.skill.state import TrainingState
 from learn.skill.trials import Trials
-from learn.skill.update import Candidate, make_candidate, refusal
+from learn.skill.update import SkillCandidate, make_candidate, refusal
 
 
 class Reflections(NamedTuple):
@@ -178,7 +178,7 @@ class SkillTraining:
         longest = self.settings.gradient.longest_trajectory
         return [rendered(row, self.trials.messages(row, skill), longest) for row in rows]
 
-    async def _candidate(self, state: TrainingState, seen: Reflections, hard: float) -> Candidate:
+    async def _candidate(self, state: TrainingState, seen: Reflections, hard: float) -> SkillCandidate:
         state.updates += 1
         train = self.settings.train
         steps = steps_per_epoch(len(self.items.train), train.batch_size, train.accumulation)
@@ -194,7 +194,7 @@ class SkillTraining:
         )
 
     async def _judged(
-        self, state: TrainingState, candidate: Candidate, step: int, validation: Validation
+        self, state: TrainingState, candidate: SkillCandidate, step: int, validation: Validation
     ) -> dict[str, Any]:
         """Try a candidate and take what the gate accepts; the figures for the record."""
         found: dict[str, Any] = {
@@ -238,7 +238,7 @@ class SkillTraining:
             shorter = await self.optimizer.shorten(notes_of(state.current), most)
             state.current = replace_notes(state.current, shortened(notes_of(state.current), shorter))
 
-    def _write_candidate(self, step: int, candidate: Candidate) -> None:
+    def _write_candidate(self, step: int, candidate: SkillCandidate) -> None:
         path = step_path(step)
         self.folder.write_json(f"{path}/ranked_edits.json", [*candidate.changes])
         self.folder.write_json(f"{path}/edit_apply_report.json", [*candidate.reports])
@@ -246,7 +246,7 @@ class SkillTraining:
             self.folder.write_text(f"{path}/candidate_skill.md", candidate.skill)
 
     def _record(
-        self, state: TrainingState, found: dict[str, Any], seen: Reflections, candidate: Candidate | None
+        self, state: TrainingState, found: dict[str, Any], seen: Reflections, candidate: SkillCandidate | None
     ) -> None:
         """Keep the step's record, tell the optimizer of it in later steps, and write where the run stands."""
         record = StepRecord(

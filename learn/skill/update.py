@@ -14,7 +14,7 @@ from learn.skill.schedule import autonomous_budget, budget_at
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SkillCandidate:
     """A new version of the skill, and how it came about."""
 
     skill: str | None
@@ -41,7 +41,7 @@ async def make_candidate(
     update: int,
     total: int,
     secrets: Mapping[str, str],
-) -> Candidate:
+) -> SkillCandidate:
     """Merge proposals, choose among them, and make the changes.
 
     Args:
@@ -71,17 +71,17 @@ async def make_candidate(
         chosen = clean[:1]
         text = chosen[0].new_skill if chosen and isinstance(chosen[0], RewrittenSkill) else None
         skill = None if text is None else with_body(briefing.skill, text)
-        return Candidate(skill, len(merged), 1, chosen, leaked=leaked)
+        return SkillCandidate(skill, len(merged), 1, chosen, leaked=leaked)
     budget = await _budget(optimizer, briefing, clean, settings, hard, update, total)
     indices = await optimizer.rank(briefing, clean, budget) if needs_ranking(clean, budget) else None
     chosen = select(clean, budget, indices)
     if settings.optimizer.skill_update_mode == "rewrite_from_suggestions":
         body = await optimizer.rewrite(briefing, chosen) if chosen else None
         skill = None if body is None else with_body(briefing.skill, body)
-        return Candidate(skill, len(merged), budget, chosen, leaked=leaked)
+        return SkillCandidate(skill, len(merged), budget, chosen, leaked=leaked)
     edits = [change for change in chosen if isinstance(change, Edit)]
     skill, reports = apply_edits(briefing.skill, edits)
-    return Candidate(skill, len(merged), budget, edits, reports, leaked)
+    return SkillCandidate(skill, len(merged), budget, edits, reports, leaked)
 
 
 async def _budget(

@@ -20,6 +20,8 @@ C = TypeVar("C", bound=Config)
 Raw = dict[str, Any]
 NAMED = ("llm.prices", "llm.endpoints")
 """Sections whose keys are names of models or addresses of endpoints, which may contain dots."""
+OF_LEARN = ("skill", "evolve")
+"""Sections that only `learn` reads; they may stand in the file that all programs share."""
 
 
 class ConfigKeyError(ConfigError):
@@ -67,6 +69,9 @@ def load_section(
         ConfigError: The file cannot be read, or something in it is wrong.
     """
     raw = _read(path) if path is not None else {}
+    for name in OF_LEARN:
+        if name not in model.model_fields:
+            raw.pop(name, None)
     apply_overrides(raw, overrides)
     for dotted, value in (options or {}).items():
         _set(raw, dotted, value)
