@@ -53,6 +53,8 @@ class GradientConfig(ConfigSection):
     """Reflect on failures alone."""
     longest_trajectory: int = Field(default=12_000, ge=1000)
     """Characters of a trajectory that the optimizer is shown; what is longer loses its middle."""
+    longest_instruction: int = Field(default=30_000, ge=0)
+    """Characters of each world's own system prompt, with its policy, that the optimizer is shown once in a question."""
 
 
 class OptimizerConfig(ConfigSection):

@@ -33,8 +33,8 @@ from learn.skill.replies import (
 )
 from learn.skill.schedule import NO_LIMIT
 from learn.skill.scores import Row
+from learn.skill.trials import HeldConversation
 from skillweave.config.llm import ConfigSection
-from skillweave.schema.trajectory import Message
 
 INITIAL = "# Skill\n"
 PARTS = ("train", "val", "test")
@@ -154,9 +154,9 @@ class KeywordTrials:
             return Row(id=id, trial=trial, hard=1.0, soft=1.0)
         return Row(id=id, trial=trial, hard=0.0, soft=0.25, fail_reason=f"missing: {word}")
 
-    def messages(self, row: Row, skill: str) -> Sequence[Message]:
-        """As `Trials.messages`."""
-        return []
+    def conversation(self, row: Row, skill: str) -> HeldConversation:
+        """As `Trials.conversation`."""
+        return HeldConversation("", [])
 
 
 @dataclass

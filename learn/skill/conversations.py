@@ -1,9 +1,10 @@
 """Conversations as the optimizer reads them: what was asked, how it went, and every message with calls and results."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from learn.skill.scores import Row
+from rollout.trajectory import SKILL_HEADING
 from skillweave.schema.trajectory import Message
 
 CUT = "\n[... {left} characters left out ...]\n"
@@ -25,6 +26,20 @@ def rendered(row: Row, messages: Sequence[Message], longest: int) -> str:
         head.append(f"Why it failed: {row.fail_reason}")
     body = "\n".join(_lines(messages))
     return "\n".join(filter(None, head)) + "\n\n" + _without_middle(body, longest)
+
+
+def instructions(conversations: Iterable[tuple[str, Sequence[Message]]], longest: int) -> list[str]:
+    """What agents were given before the user's first words, once for each world and without the skill.
+
+    Args:
+        conversations: World and messages of each.
+        longest: Characters of each text; what is longer loses its middle.
+    """
+    texts: dict[str, str] = {}
+    for world, messages in conversations:
+        if messages and messages[0].role == "system" and world not in texts:
+            texts[world] = (messages[0].content or "").partition(SKILL_HEADING)[0].strip()
+    return [f"World {world}:\n\n{_without_middle(text, longest)}" for world, text in sorted(texts.items()) if text]
 
 
 def _lines(messages: Sequence[Message]) -> list[str]:

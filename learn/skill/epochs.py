@@ -141,7 +141,7 @@ class EpochEnd:
     def _example(self, when: str, row: Row | None, skill: str) -> list[str]:
         if row is None:
             return []
-        return [f"### {when}", rendered(row, self._trials.messages(row, skill), LONGEST_EXAMPLE)]
+        return [f"### {when}", rendered(row, self._trials.conversation(row, skill).messages, LONGEST_EXAMPLE)]
 
     async def _slow_update(
         self,

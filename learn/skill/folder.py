@@ -1,7 +1,7 @@
 """The folder of a skill run: its files have SkillOpt's names.
 
-All but `.cache/`, `rollouts/` and `usage.json` are the same bytes however often the run was killed, and with any number
-of workers.
+All but `.cache/`, `rollouts/`, `usage.json` and the page that shows it are the same bytes however often the run was
+killed, and with any number of workers.
 """
 
 import json

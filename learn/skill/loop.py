@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from learn.config import SkillConfig
-from learn.skill.conversations import rendered
-from learn.skill.document import notes_of, replace_notes, skill_digest, with_notes
+from learn.skill.conversations import instructions, rendered
+from learn.skill.document import Source, notes_of, replace_notes, skill_digest, with_notes
 from learn.skill.ending import ACCEPTED, epoch_figures, finish
 from learn.skill.epochs import EpochEnd
 from learn.skill.folder import HISTORY, SkillFolder, skill_path, step_path
@@ -170,13 +170,17 @@ class SkillTraining:
         failures = [row for row in rows if is_failure(row)]
         successes = [] if gradient.failure_only else [row for row in rows if not is_failure(row)]
         for group in minibatches(failures, gradient.minibatch_size, seed):
-            yield Minibatch("failure", self._shown(skill, group))
+            yield self._minibatch("failure", skill, group)
         for group in minibatches(successes, gradient.minibatch_size, seed + 1):
-            yield Minibatch("success", self._shown(skill, group))
+            yield self._minibatch("success", skill, group)
 
-    def _shown(self, skill: str, rows: Sequence[Row]) -> list[str]:
-        longest = self.settings.gradient.longest_trajectory
-        return [rendered(row, self.trials.messages(row, skill), longest) for row in rows]
+    def _minibatch(self, source: Source, skill: str, rows: Sequence[Row]) -> Minibatch:
+        gradient = self.settings.gradient
+        held = [self.trials.conversation(row, skill) for row in rows]
+        shown = [
+            rendered(row, messages, gradient.longest_trajectory) for row, (_, messages) in zip(rows, held, strict=True)
+        ]
+        return Minibatch(source, shown, instructions(held, gradient.longest_instruction))
 
     async def _candidate(self, state: TrainingState, seen: Reflections, hard: float) -> SkillCandidate:
         state.updates += 1

@@ -59,6 +59,8 @@ class Minibatch(NamedTuple):
     source: Source
     conversations: Sequence[str]
     """Each as text."""
+    instructions: Sequence[str] = ()
+    """The system prompts of their worlds, without the skill."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ class ModelOptimizer:
             "history": briefing.history,
             "source": minibatch.source,
             "trajectories": list(minibatch.conversations),
+            "instructions": list(minibatch.instructions),
             "budget": self._settings.learning_rate,
             "mode": self._mode,
             "notes": self._takes_notes(minibatch.source) and self._mode != "full_rewrite_minibatch",

@@ -9,7 +9,7 @@ or the world lost counts for nothing either, and is not repeated.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from evaluator.replay.trial import read_trajectory
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
@@ -33,6 +33,13 @@ class TooManyLostError(SkillweaveError):
     """More conversations were lost to the simulated user or the world than `skill.lost_limit` allows."""
 
 
+class HeldConversation(NamedTuple):
+    """A conversation as it was held."""
+
+    world: str
+    messages: Sequence[Message]
+
+
 class Trials(Protocol):
     """Tries skills on items."""
 
@@ -45,7 +52,7 @@ class Trials(Protocol):
             TooManyLostError: Too many were lost.
         """
 
-    def messages(self, row: Row, skill: str) -> Sequence[Message]:
+    def conversation(self, row: Row, skill: str) -> HeldConversation:
         """The conversation of a row."""
 
 
@@ -56,7 +63,7 @@ class _KeptConversations:
     folder: RolloutFolder
     config: Config
     rows: dict[str, Row | None] = field(default_factory=dict)
-    conversations: dict[str, list[Message]] = field(default_factory=dict)
+    conversations: dict[str, HeldConversation] = field(default_factory=dict)
 
 
 class RolloutTrials:
@@ -101,8 +108,8 @@ class RolloutTrials:
             )
         return scored
 
-    def messages(self, row: Row, skill: str) -> Sequence[Message]:
-        """As `Trials.messages`."""
+    def conversation(self, row: Row, skill: str) -> HeldConversation:
+        """As `Trials.conversation`."""
         return self._kept(skill).conversations[row.trajectory]
 
     def _kept(self, skill: str) -> _KeptConversations:
@@ -141,7 +148,7 @@ class RolloutTrials:
         if record.owed:
             return
         kept.rows[record.id] = self._row(record)
-        kept.conversations[record.id] = list(record.messages)
+        kept.conversations[record.id] = HeldConversation(record.world, record.messages)
 
     def _row(self, record: TrajectoryRecord) -> Row | None:
         """The row of a conversation; None if it has no score."""

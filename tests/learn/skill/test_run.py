@@ -14,8 +14,8 @@ from skillweave.base.store import Store
 from tests.commands import Done, ran
 from tests.learn.skill.scripted import HARMFUL, RULES, ScriptedOptimizer
 
-OWN = (".cache", "rollouts", "logs")
-"""Folders of a run whose bytes may differ."""
+OWN = (".cache", "rollouts", "logs", "usage.json", "report.html")
+"""Of a run, what may differ: what was done when, what it cost, and the page that shows it."""
 
 
 def a_config(folder: Path, outputs: Path, **skill: Any) -> Path:
@@ -45,11 +45,7 @@ def bytes_of(out: Path) -> dict[str, bytes]:
     """All files of a run that are the same whatever happened to it."""
     files = [path for path in sorted(out.rglob("*")) if path.is_file()]
     paths = {str(path.relative_to(out)): path for path in files}
-    return {
-        name: path.read_bytes()
-        for name, path in paths.items()
-        if name.split("/")[0] not in OWN and name != "usage.json"
-    }
+    return {name: path.read_bytes() for name, path in paths.items() if name.split("/")[0] not in OWN}
 
 
 @pytest.fixture(scope="module")
