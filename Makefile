@@ -37,7 +37,7 @@ test-runners: .venv/ready-dev
 # installed is skipped, and why.
 test-interop: .venv/ready-dev
 	$(BIN)/python -m tests.interop_targets.environments
-	$(BIN)/python -m pytest -m interop -rs tests/interop_targets
+	$(BIN)/python -m pytest -m interop -rs tests/interop_targets tests/learn/small_model
 
 # mypy takes as long as all else, so the two run side by side.
 check: .venv/ready-dev
