@@ -123,7 +123,7 @@ def _epochs(
             value = loss(network, columns, learned)
             pieces = max(1, int(learned.sum()))
             optimizer.zero_grad()
-            (value / pieces).backward()  # type: ignore[no-untyped-call]
+            (value / pieces).backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), LONGEST_STEP)
             optimizer.step()
             total, count = total + value.item(), count + pieces
