@@ -167,7 +167,7 @@ def _step_buffer(given: Given) -> dict[str, Any]:
 def _entry(raw: Given) -> StepEntry:
     known = {key: value for key, value in raw.items() if key in StepEntry.model_fields}
     edits = [as_text(_name(edit)) for edit in raw.get("rejected_edits") or []]
-    return StepEntry.model_validate({"n_total": 0, "n_fail": 0, **known, "rejected_edits": edits})
+    return StepEntry.model_validate({"n_total": 0, "n_fail": 0, **known, "edits": edits})
 
 
 def _labels(value: Any) -> Iterator[FailureKind]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from skillweave.schema.record import Json, Record
 
@@ -73,8 +74,8 @@ class Edit(Record):
     """What gave rise to it."""
     support_count: Support = 1
     """How many conversations support it."""
-    merge_level: LenientCount = 0
-    """How often it was merged with others; leave it out."""
+    merge_level: SkipJsonSchema[LenientCount] = 0
+    """How often it was merged with others."""
 
     @model_validator(mode="before")
     @classmethod

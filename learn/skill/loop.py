@@ -265,7 +265,6 @@ class SkillTraining:
         state.idle = 0 if record.action in ACCEPTED else state.idle + 1
         state.history.append(record)
         labels = [label for patch in seen.patches for label in patch.patterns]
-        is_rejected = record.action == "reject" and candidate is not None
         state.entries.append(
             StepEntry(
                 step=record.step,
@@ -273,11 +272,9 @@ class SkillTraining:
                 n_total=len(seen.rows),
                 n_fail=sum(map(is_failure, seen.rows)),
                 failure_patterns=failure_patterns(seen.rows, labels),
-                score_before=record.previous_score if is_rejected else None,
-                score_after=record.candidate_gate_score if is_rejected else None,
-                rejected_edits=[shown_change(change) for change in candidate.changes]
-                if is_rejected and candidate
-                else [],
+                score_before=record.previous_score,
+                score_after=record.candidate_gate_score,
+                edits=[shown_change(change) for change in candidate.changes] if candidate else [],
             )
         )
         self.folder.write_json(f"{step_path(record.step)}/trajectory_digest.json", state.entries[-1])

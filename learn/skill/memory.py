@@ -40,10 +40,10 @@ class StepEntry(Record):
     n_fail: int
     failure_patterns: list[FailurePattern] = Field(default_factory=list)
     score_before: float | None = None
-    """The current skill's score before the step; given if the step was rejected."""
+    """The current skill's score before the step."""
     score_after: float | None = None
-    """The candidate's."""
-    rejected_edits: list[str] = Field(default_factory=list)
+    """The candidate's; None if it was not tried."""
+    edits: list[str] = Field(default_factory=list)
     """What the candidate changed, a line each."""
 
 
@@ -97,11 +97,21 @@ def render_entries(entries: Sequence[StepEntry]) -> str:
 def _entry_text(entry: StepEntry) -> str:
     lines = [f"### Step {entry.step}: {entry.action} ({entry.n_fail} of {entry.n_total} failed)"]
     for pattern in entry.failure_patterns:
-        lines.append(f"- {pattern.pattern} ({pattern.count}x: {', '.join(pattern.task_ids)})")
-    if entry.rejected_edits:
-        lines.append(f"Rejected, since the score went {_score(entry.score_before)} -> {_score(entry.score_after)}:")
-        lines += [f"{number}. {edit}" for number, edit in enumerate(entry.rejected_edits, start=1)]
+        lines.append(f"- {pattern.count} failed: {pattern.pattern}")
+    if entry.edits:
+        lines.append(f"{_outcome(entry)}:")
+        lines += [f"{number}. {edit}" for number, edit in enumerate(entry.edits, start=1)]
     return "\n".join(lines)
+
+
+def _outcome(entry: StepEntry) -> str:
+    """What became of the step's changes, in words."""
+    scores = f"the score went {_score(entry.score_before)} -> {_score(entry.score_after)}"
+    if entry.action != "reject":
+        return f"Accepted; {scores}"
+    if entry.score_after is None:
+        return "Rejected without a trial"
+    return f"Rejected; {scores}" + ("" if entry.score_after != entry.score_before else ", which is no gain")
 
 
 def _score(score: float | None) -> str:

@@ -192,12 +192,12 @@ class ModelOptimizer:
 
     async def guidance(self, briefing: Briefing, before: str, earlier: str, comparison: str) -> Guidance | None:
         """As `Optimizer.guidance`."""
-        variables = {"before": agent_text(before), "guidance": earlier, "comparison": comparison}
+        variables = {**_both(before, briefing.skill), "guidance": earlier, "comparison": comparison}
         return await self._answer(SLOW_UPDATE, "epoch", self._variables(briefing) | variables)
 
     async def meta_skill(self, briefing: Briefing, before: str, comparison: str) -> MetaSkill | None:
         """As `Optimizer.meta_skill`."""
-        variables = {"before": agent_text(before), "history": briefing.history, "comparison": comparison}
+        variables = {**_both(before, briefing.skill), "history": briefing.history, "comparison": comparison}
         return await self._answer(META_SKILL, "epoch", self._variables(briefing) | variables)
 
     async def shorten(self, notes: Sequence[str], most: int) -> list[str] | None:
@@ -228,6 +228,11 @@ class ModelOptimizer:
             return None
 
 
+def _both(before: str, now: str) -> dict[str, object]:
+    """The skill of the epoch before, and whether it is that of now."""
+    return {"before": agent_text(before), "is_same": agent_text(before) == agent_text(now)}
+
+
 def changes_of(answer: object) -> list[Any]:
     """The changes that an answer proposes, whatever the mode."""
     if isinstance(answer, Reflection | MergedEdits):
@@ -243,4 +248,6 @@ def changes_of(answer: object) -> list[Any]:
 
 def shown_change(change: Change) -> str:
     """A change as the optimizer reads it: JSON without what is empty."""
-    return json.dumps(change.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+    known = change.model_dump(mode="json", exclude_defaults=True, exclude={"merge_level"})
+    origin = {"source_type": change.source_type, "support_count": change.support_count}
+    return json.dumps(known | origin, ensure_ascii=False)

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from evaluator.replay.trial import read_trajectory
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from learn.skill.document import agent_text, skill_digest
+from learn.skill.reasons import reason_of
 from learn.skill.scores import Row
 from rollout.cli.run import RolloutOptions, display, run_record
 from rollout.folder import RolloutFolder, RunFigures
@@ -21,7 +22,7 @@ from rollout.shards import Cast, Sink, hold_here
 from rollout.world.source import WorldTasks
 from skillweave.base.errors import ProviderError, SkillweaveError
 from skillweave.config.sections import Config
-from skillweave.schema.result import FAILURE_CLASSES, Result
+from skillweave.schema.result import Result
 from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message, TrajectoryRecord
 
@@ -167,21 +168,12 @@ def _row_of_result(result: Result, task: Task) -> Row:
         trial=result.trial,
         hard=float(bool(result.passed)),
         soft=sum(counted) / len(counted) if counted else 0.0,
-        fail_reason="" if result.failure is None else _reason(result),
+        fail_reason="" if result.failure is None else reason_of(result.failure),
         task_type=task.kind,
         task_description=task.scenario.goal,
         n_turns=result.turns,
         trajectory=result.id,
     )
-
-
-def _reason(result: Result) -> str:
-    """The class of the failure, in words, and whose call or message it was: nothing of what would have been right."""
-    failure = result.failure
-    assert failure is not None
-    place = failure.first_divergence
-    where = f" First seen in {place.got[:200]}." if place.call is not None else ""
-    return f"{failure.class_}: {FAILURE_CLASSES[failure.class_]}{where}"
 
 
 def _row_of_score(record: TrajectoryRecord) -> Row | None:

@@ -97,11 +97,11 @@ def test_the_step_buffer_tells_what_was_rejected() -> None:
         failure_patterns=failure_patterns(ROWS[:1]),
         score_before=0.5,
         score_after=0.25,
-        rejected_edits=["append: x"],
+        edits=["append: x"],
     )
     text = render_entries([entry])
     assert "Step 3: reject (2 of 8 failed)" in text
-    assert "policy (1x: 1)" in text
+    assert "1 failed: policy" in text
     assert "0.500 -> 0.250" in text
     assert "1. append: x" in text
     assert render_entries([]) == ""
