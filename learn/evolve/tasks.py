@@ -10,7 +10,7 @@ from learn.config import EvolveConfig, TasksConfig
 from rollout.cli.run import in_turns
 from skillweave.base.command import counted
 from skillweave.base.errors import ConfigError
-from skillweave.base.store import Store
+from skillweave.base.store import Store, digest_text
 from skillweave.config.load import nearest
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
@@ -75,7 +75,7 @@ def _chosen(tasks: Sequence[Task], wanted: TasksConfig, name: str) -> list[str]:
     if not found:
         raise ConfigError(
             f"evolve.{name} chooses none of the {counted(len(tasks), 'task')} of the dataset; "
-            "name other worlds, another split or other levels"
+            "name other worlds, another split, other levels or a larger share"
         )
     return found
 
@@ -83,7 +83,13 @@ def _chosen(tasks: Sequence[Task], wanted: TasksConfig, name: str) -> list[str]:
 def _fits(task: Task, wanted: TasksConfig) -> bool:
     is_of_world = not wanted.worlds or task.world in wanted.worlds
     is_of_level = not wanted.levels or task.difficulty.level in wanted.levels
-    return is_of_world and is_of_level and wanted.split in (None, task.split)
+    return is_of_world and is_of_level and wanted.split in (None, task.split) and _is_in_share(task.id, wanted.share)
+
+
+def _is_in_share(id: str, share: Sequence[float]) -> bool:
+    """Whether the place of an id, from 0 to 1 by its digest, lies in a share."""
+    place = int(digest_text(id)[:8], 16) / 2**32
+    return share[0] <= place < share[1]
 
 
 def apart(dataset: Dataset, sets: TaskSets) -> Mapping[str, bool]:

@@ -11,6 +11,7 @@ from learn.config import EvolveConfig, LearnConfig, TrainerConfig
 from learn.evolve.figures import difference, held_out_figures, rate, shares
 from learn.evolve.phases import budget_left
 from learn.evolve.settings import EvolveSetup, agent_of, completed, config_of
+from learn.evolve.tasks import task_sets
 from skillweave.base.store import Store
 from skillweave.config.llm import LlmConfig, PriceConfig, SpeakerConfig
 from skillweave.config.sections import RolloutConfig
@@ -108,3 +109,20 @@ def test_prices_and_names_of_a_trained_model_are_those_of_its_folder(small: Path
     phase = config_of(setup, agent, trials=3, budget=1.5)
     assert phase.llm.prices.keys() == {agent.model, "openai/gpt-5"}
     assert (phase.llm.budget_usd, phase.rollout.trials, phase.rollout.agent) == (1.5, 3, agent)
+
+
+def test_shares_part_the_tasks_of_one_split_without_overlap(small: Path) -> None:
+    dataset = Dataset(small)
+    whole = {"split": "train"}
+    sets = {
+        name: {"evolve": {"seed_tasks": whole | {"share": [0, 0.3]}, "explore": whole | {"share": share}}}
+        for name, share in (("most", [0, 0.75]), ("rest", [0.75, 1]))
+    }
+    chosen = {
+        name: set(task_sets(dataset, EvolveConfig.model_validate(given["evolve"])).explore)
+        for name, given in sets.items()
+    }
+    trained = {id for id, task in dataset.tasks.items() if task.split == "train"}
+    assert chosen["most"] | chosen["rest"] == trained
+    assert not chosen["most"] & chosen["rest"]
+    assert len(chosen["most"]) > len(chosen["rest"]) > 0
