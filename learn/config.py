@@ -146,8 +146,8 @@ class TasksConfig(ConfigSection):
     levels: list[Level] = Field(default_factory=list)
     """Levels of difficulty; none: all."""
     share: list[Annotated[float, Field(ge=0, le=1)]] = Field(default=[0.0, 1.0], min_length=2, max_length=2)
-    """From where to where, of all tasks in the order of a digest of their ids: `[0, 0.8]` are four fifths, drawn once and
-    for all, and `[0.8, 1]` the others. So tasks with the same templates can be held out."""
+    """From where to where, of all tasks in the order of a digest of their ids: `[0, 0.8]` are four fifths, always the
+    same, and `[0.8, 1]` the others. So tasks with the same templates can be held out."""
     limit: int | None = Field(default=None, ge=1)
     """The most tasks; worlds take turns."""
 

@@ -12,7 +12,7 @@ NO_TORCH = (
     "PyTorch is missing; install it with pip install torch, or name a Python that has it in evolve.trainer.python"
 )
 TRAINED = {
-    "epochs": "passes over the conversations",
+    "epochs": "passes over the conversations; 0: as many as take minutes",
     "steps": "the most steps; 0: no bound",
     "batch": "conversations of a step",
     "width": "width of the network, a multiple of 32",
@@ -55,7 +55,7 @@ def _train(options: argparse.Namespace) -> None:
 
     given = {name: value for name in TRAINED if (value := getattr(options, name)) is not None}
     settings = TrainingSettings(**given)
-    wrong = [name for name, value in given.items() if value < 0 or (value == 0 and name != "steps")]
+    wrong = [name for name, value in given.items() if value < 0 or (value == 0 and name not in ("epochs", "steps"))]
     if wrong or settings.width % 32:
         name = wrong[0] if wrong else "width"
         raise ConfigError(f"--{name.replace('_', '-')} is {given[name]!r}; it should be {TRAINED[name]}, above 0")

@@ -14,6 +14,10 @@ from learn.small_model.tokens import Token, argument, value_tokens, written
 from learn.small_model.vocabulary import Vocabulary
 
 NUMBERS = frozenset({"integer", "number"})
+MOST_CALLS = 6
+"""Calls of one reply."""
+LONGEST_TEXT, LONGEST_VALUE = 200, 24
+"""Tokens: a model that goes round in circles still ends its reply."""
 Property = Mapping[str, Any]
 
 
@@ -70,6 +74,7 @@ class Grammar:
         self._slots = slots
         self._copied = {token: number for number, token in slots.items()}
         self._tool: str | None = None
+        self._called: list[str] = []
         self._used: set[str] = set()
         self._value: list[Token] = []
         self._spelling = False
@@ -86,10 +91,11 @@ class Grammar:
         if self._spelling:
             return [*self._characters(), self._number(SPELLED)]
         if self.tokens and self.tokens[-1] == CALL:
-            return [self._number(Token("tool", name)) for name in self._tools]
+            return [self._number(Token("tool", name)) for name in self._callable()]
         if self._tool is None:
             calls = [self._number(CALL)] if self._tools else []
-            return [*self._words, *self._spells, *calls, *([self._number(END)] if self.tokens else [])]
+            ends = [*calls, *([self._number(END)] if self.tokens else [])]
+            return [*self._words, *self._spells, *ends] if len(self.tokens) < LONGEST_TEXT else ends
         return self._in_call(self._tools[self._tool])
 
     def add(self, token: Token) -> None:
@@ -101,6 +107,7 @@ class Grammar:
             self._spelling = False
         if token.kind == "tool":
             self._tool, self._used, self.key, self._value = token.text, set(), "", []
+            self._called.append(token.text)
         elif token.kind == "key":
             self._used.add(token.text)
             self.key, self._value = token.text, []
@@ -128,13 +135,22 @@ class Grammar:
         values = {key: argument(unspelled(value), types(schemas[key])) for key, value in arguments.items()}
         return Call(name, json.dumps(values, ensure_ascii=False))
 
+    def _callable(self) -> list[str]:
+        """The tools of the next call: one without arguments is called once in a reply."""
+        if len(self._called) >= MOST_CALLS:
+            return []
+        return [name for name, tool in self._tools.items() if tool.properties or name not in self._called]
+
     def _in_call(self, tool: Tool) -> list[int]:
         """After a tool's name or in an argument."""
         following, is_whole = self._in_value(tool.properties[self.key]) if self.key else ([], True)
         if not is_whole:
             return following
         keys = [self._vocabulary.number(f"key:{key}") for key in tool.properties if key not in self._used]
-        ends = [self._number(CALL), self._number(END)] if tool.required <= self._used else []
+        is_ready = tool.required <= self._used
+        further = [self._number(CALL)] if is_ready and self._callable() else []
+        ends = [*further, self._number(END)] if is_ready else []
+        following = following if len(self._value) < LONGEST_VALUE else []
         return [*following, *(number for number in keys if number is not None), *ends]
 
     def _in_value(self, schema: Property) -> tuple[list[int], bool]:

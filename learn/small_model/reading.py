@@ -27,9 +27,9 @@ NO_FLAG, MENTIONED, KNOWN = 0, 1, 2
 KNOWN_WEIGHT = 0.25
 """What a known cell counts where rows are ranked; a mentioned one counts 1."""
 LOWEST, HIGHEST = 1, 2
-MOST_ROWS = (6, 4, 2, 1)
+MOST_ROWS = (4, 3, 2, 1)
 """Rows of a result; fewer where the conversation would not fit the window."""
-LONGEST_ROW = 40
+LONGEST_ROW = 32
 LONGEST_CELL = 10
 LONGEST_MENTION = 120
 """Characters of a cell that a user may mention."""

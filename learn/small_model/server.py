@@ -22,6 +22,8 @@ from skillweave.base.errors import ConfigError
 LARGEST_BODY = 32 * 1024 * 1024
 MOST_TOKENS = 400
 """Tokens of a reply, whatever a request allows."""
+DEFAULT_TEMPERATURE = 0.0
+"""Of requests that name none: the likeliest reply. A higher one is for exploring."""
 IDLE_S = 60.0
 """Seconds that a connection may be silent."""
 BACKLOG = 128
@@ -138,7 +140,7 @@ def _sampling(body: Mapping[str, Any]) -> Sampling:
     most = body.get("max_completion_tokens", body.get("max_tokens"))
     seed = body.get("seed")
     return Sampling(
-        temperature=_number(body, "temperature", 1.0, 0.0, 100.0),
+        temperature=_number(body, "temperature", DEFAULT_TEMPERATURE, 0.0, 100.0),
         top_p=_number(body, "top_p", 1.0, 1e-6, 1.0),
         most=MOST_TOKENS
         if most is None
