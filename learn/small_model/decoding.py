@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from learn.small_model.grammar import Grammar, Reply, offered
+from learn.small_model.grammar import Grammar, WrittenReply, offered
 from learn.small_model.network import Network, Past
 from learn.small_model.reading import Piece, read
 from learn.small_model.vocabulary import Encoded, Vocabulary
 
 
 @dataclass(frozen=True)
-class Sampling:
+class DecodingSettings:
     """How tokens are drawn."""
 
     temperature: float = 0.0
@@ -27,7 +27,7 @@ class Sampling:
 
 
 class Generated(NamedTuple):
-    reply: Reply
+    reply: WrittenReply
     is_whole: bool
     """False if it was cut off at its most tokens."""
     read: int
@@ -45,7 +45,7 @@ class Decoder:
 
     @torch.inference_mode()
     def reply(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], sampling: Sampling
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], sampling: DecodingSettings
     ) -> Generated:
         """The next message of the assistant."""
         pieces = read(messages, window=self._window)
@@ -54,7 +54,7 @@ class Decoder:
         self._write(grammar, encoded, sampling)
         return Generated(grammar.reply(), grammar.is_done, len(pieces), len(grammar.tokens))
 
-    def _write(self, grammar: Grammar, encoded: Encoded, sampling: Sampling) -> None:
+    def _write(self, grammar: Grammar, encoded: Encoded, sampling: DecodingSettings) -> None:
         generator = torch.Generator().manual_seed(sampling.seed)
         past = Past(self._network.shape.layers)
         columns = torch.tensor(encoded.columns)[None]
@@ -82,7 +82,7 @@ def _weights(words: Tensor, copies: Tensor, tokens: Tensor, vocabulary: int) -> 
     return weights.index_add_(0, tokens, shares[vocabulary:])
 
 
-def _drawn(weights: Tensor, grammar: Grammar, sampling: Sampling, generator: torch.Generator) -> int:
+def _drawn(weights: Tensor, grammar: Grammar, sampling: DecodingSettings, generator: torch.Generator) -> int:
     allowed = torch.tensor([number for number in grammar.allowed() if number < len(weights)])
     chances = weights[allowed]
     if sampling.temperature <= 0 or float(chances.sum()) <= 0:

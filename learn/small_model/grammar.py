@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from learn.small_model.reading import CALL, END, SPELL, SPELLED, unspelled
-from learn.small_model.tokens import Token, argument, value_tokens, written
+from learn.small_model.tokens import ConversationToken, argument, value_tokens, written
 from learn.small_model.vocabulary import Vocabulary
 
 NUMBERS = frozenset({"integer", "number"})
@@ -21,27 +21,27 @@ LONGEST_TEXT, LONGEST_VALUE = 200, 24
 Property = Mapping[str, Any]
 
 
-class Tool(NamedTuple):
+class OfferedTool(NamedTuple):
     """A tool that may be called."""
 
     properties: Mapping[str, Property]
     required: frozenset[str]
 
 
-class Call(NamedTuple):
+class WrittenCall(NamedTuple):
     name: str
     arguments: str
     """A JSON object."""
 
 
-class Reply(NamedTuple):
+class WrittenReply(NamedTuple):
     content: str | None
-    calls: list[Call]
+    calls: list[WrittenCall]
 
 
-def offered(tools: Iterable[Mapping[str, Any]], vocabulary: Vocabulary) -> dict[str, Tool]:
+def offered(tools: Iterable[Mapping[str, Any]], vocabulary: Vocabulary) -> dict[str, OfferedTool]:
     """The tools that the model can call: those whose names, and whose required arguments, it has learned."""
-    known: dict[str, Tool] = {}
+    known: dict[str, OfferedTool] = {}
     for tool in tools:
         function = tool["function"]
         parameters = function.get("parameters") or {}
@@ -49,7 +49,7 @@ def offered(tools: Iterable[Mapping[str, Any]], vocabulary: Vocabulary) -> dict[
         required = frozenset(parameters.get("required") or ())
         names = [f"tool:{function['name']}", *(f"key:{key}" for key in required)]
         if all(vocabulary.number(name) is not None for name in names):
-            known[function["name"]] = Tool(properties, required)
+            known[function["name"]] = OfferedTool(properties, required)
     return known
 
 
@@ -65,8 +65,10 @@ def types(schema: Property) -> list[str]:
 class Grammar:
     """The state of one reply that is being written."""
 
-    def __init__(self, tools: Mapping[str, Tool], vocabulary: Vocabulary, slots: Mapping[int, Token]) -> None:
-        self.tokens: list[Token] = []
+    def __init__(
+        self, tools: Mapping[str, OfferedTool], vocabulary: Vocabulary, slots: Mapping[int, ConversationToken]
+    ) -> None:
+        self.tokens: list[ConversationToken] = []
         self.key = ""
         """The argument whose value is being written."""
         self._tools = tools
@@ -76,7 +78,7 @@ class Grammar:
         self._tool: str | None = None
         self._called: list[str] = []
         self._used: set[str] = set()
-        self._value: list[Token] = []
+        self._value: list[ConversationToken] = []
         self._spelling = False
         self._words = self._numbers_of("word", "date", "time", "money", "number", "id")
         self._figures = self._numbers_of("money", "number")
@@ -91,14 +93,14 @@ class Grammar:
         if self._spelling:
             return [*self._characters(), self._number(SPELLED)]
         if self.tokens and self.tokens[-1] == CALL:
-            return [self._number(Token("tool", name)) for name in self._callable()]
+            return [self._number(ConversationToken("tool", name)) for name in self._callable()]
         if self._tool is None:
             calls = [self._number(CALL)] if self._tools else []
             ends = [*calls, *([self._number(END)] if self.tokens else [])]
             return [*self._words, *self._spells, *ends] if len(self.tokens) < LONGEST_TEXT else ends
         return self._in_call(self._tools[self._tool])
 
-    def add(self, token: Token) -> None:
+    def add(self, token: ConversationToken) -> None:
         """Take the next token."""
         self.tokens.append(token)
         if token in SPELL.values():
@@ -116,15 +118,15 @@ class Grammar:
         elif self.key:
             self._value.append(token)
 
-    def reply(self) -> Reply:
+    def reply(self) -> WrittenReply:
         """The reply as far as it is written; a call that was cut off is left out."""
         text, *calls = _divided([token for token in self.tokens if token != END], CALL)
         content = written(unspelled(text)).strip() or None
         whole = calls if self.is_done else calls[:-1]
-        return Reply(content, [self._call(call) for call in whole if call])
+        return WrittenReply(content, [self._call(call) for call in whole if call])
 
-    def _call(self, tokens: Sequence[Token]) -> Call:
-        name, arguments, key = tokens[0].text, dict[str, list[Token]](), ""
+    def _call(self, tokens: Sequence[ConversationToken]) -> WrittenCall:
+        name, arguments, key = tokens[0].text, dict[str, list[ConversationToken]](), ""
         for token in tokens[1:]:
             if token.kind == "key":
                 key = token.text
@@ -133,7 +135,7 @@ class Grammar:
                 arguments[key].append(token)
         schemas = self._tools[name].properties
         values = {key: argument(unspelled(value), types(schemas[key])) for key, value in arguments.items()}
-        return Call(name, json.dumps(values, ensure_ascii=False))
+        return WrittenCall(name, json.dumps(values, ensure_ascii=False))
 
     def _callable(self) -> list[str]:
         """The tools of the next call: one without arguments is called once in a reply."""
@@ -141,7 +143,7 @@ class Grammar:
             return []
         return [name for name, tool in self._tools.items() if tool.properties or name not in self._called]
 
-    def _in_call(self, tool: Tool) -> list[int]:
+    def _in_call(self, tool: OfferedTool) -> list[int]:
         """After a tool's name or in an argument."""
         following, is_whole = self._in_value(tool.properties[self.key]) if self.key else ([], True)
         if not is_whole:
@@ -162,34 +164,36 @@ class Grammar:
             known = [number for number in numbers if number is not None]
             return known or ([] if is_begun else self._words), self._value in options or (is_begun and not known)
         if "boolean" in named:
-            return [] if is_begun else [self._number(Token("word", text)) for text in ("true", "false")], is_begun
+            return [] if is_begun else [
+                self._number(ConversationToken("word", text)) for text in ("true", "false")
+            ], is_begun
         if NUMBERS & {*named} and "string" not in named:
             return [] if is_begun else [*self._figures, *map(self._number, (SPELL["money"], SPELL["number"]))], is_begun
         return [*self._words, *self._spells], is_begun
 
-    def _begins(self, option: Sequence[Token]) -> bool:
+    def _begins(self, option: Sequence[ConversationToken]) -> bool:
         begun = len(self._value)
         return len(option) > begun and list(option[:begun]) == self._value
 
-    def _find(self, token: Token) -> int | None:
+    def _find(self, token: ConversationToken) -> int | None:
         """The number of a token, be it in a slot."""
         return self._copied.get(token, self._vocabulary.number(token.name))
 
     def _characters(self) -> list[int]:
-        digits = [self._number(Token("number", str(digit))) for digit in range(10)]
-        return [*digits, *(self._number(Token("word", sign)) for sign in "-:.+@")]
+        digits = [self._number(ConversationToken("number", str(digit))) for digit in range(10)]
+        return [*digits, *(self._number(ConversationToken("word", sign)) for sign in "-:.+@")]
 
     def _numbers_of(self, *kinds: str) -> list[int]:
         own = [number for number, name in enumerate(self._vocabulary.names) if name.split(":", 1)[0] in kinds]
         return [*own, *(number for number, token in self._slots.items() if token.kind in kinds)]
 
-    def _number(self, token: Token) -> int:
+    def _number(self, token: ConversationToken) -> int:
         number = self._vocabulary.number(token.name)
         return self._vocabulary.unknown if number is None else number
 
 
-def _divided(tokens: Sequence[Token], sign: Token) -> list[list[Token]]:
-    parts: list[list[Token]] = [[]]
+def _divided(tokens: Sequence[ConversationToken], sign: ConversationToken) -> list[list[ConversationToken]]:
+    parts: list[list[ConversationToken]] = [[]]
     for token in tokens:
         if token == sign:
             parts.append([])

@@ -45,7 +45,7 @@ class Past:
         self.length = 0
 
 
-class _Block(nn.Module):
+class _Layer(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         width = shape.width
@@ -93,7 +93,7 @@ class Network(nn.Module):
         self.mix = nn.Linear((BEFORE + 1) * width, width, bias=False)
         self.topic = nn.Linear(width, width, bias=False)
         self.dropout = nn.Dropout(shape.dropout)
-        self.blocks = nn.ModuleList(_Block(shape) for _ in range(shape.layers))
+        self.blocks = nn.ModuleList(_Layer(shape) for _ in range(shape.layers))
         self.last = nn.LayerNorm(width)
         self.out = nn.Linear(width, shape.vocabulary)
         self.asking, self.place = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)

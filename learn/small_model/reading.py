@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
-from learn.small_model.tokens import SMALL, VALUES, Token, control, text_tokens, value_tokens, word
+from learn.small_model.tokens import SMALL, VALUES, ConversationToken, control, text_tokens, value_tokens, word
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
-BEGIN: Mapping[str, Token] = {role: control(role) for role in ROLES}
+BEGIN: Mapping[str, ConversationToken] = {role: control(role) for role in ROLES}
 CALL, END, ROW, UNKNOWN, SPELLED = map(control, ("call", "end", "row", "unknown", "spelled"))
-SPELL: Mapping[str, Token] = {kind: control(f"spell {kind}") for kind in VALUES}
-CONTROLS: tuple[Token, ...] = (*BEGIN.values(), CALL, END, ROW, UNKNOWN, SPELLED, *SPELL.values())
+SPELL: Mapping[str, ConversationToken] = {kind: control(f"spell {kind}") for kind in VALUES}
+CONTROLS: tuple[ConversationToken, ...] = (*BEGIN.values(), CALL, END, ROW, UNKNOWN, SPELLED, *SPELL.values())
 RANKS = 8
 """Ranks of rows that are told apart; 0 is no row."""
 NO_FLAG, MENTIONED, KNOWN = 0, 1, 2
@@ -54,7 +54,7 @@ Cells = Mapping[str, Any]
 class Piece(NamedTuple):
     """A token where it stands."""
 
-    token: Token
+    token: ConversationToken
     role: Role
     key: str = ""
     """The key of the cell or argument that it belongs to."""
@@ -83,15 +83,15 @@ def read(messages: Sequence[Mapping[str, Any]], *, window: int, learned: bool = 
     return pieces[-window:]
 
 
-def spelled(token: Token) -> list[Token]:
+def spelled(token: ConversationToken) -> list[ConversationToken]:
     """A value character by character: the form of one that stood nowhere before."""
-    characters = [Token("number", char) if char.isdigit() else word(char) for char in token.text]
+    characters = [ConversationToken("number", char) if char.isdigit() else word(char) for char in token.text]
     return [SPELL[token.kind], *characters, SPELLED]
 
 
-def unspelled(tokens: Iterable[Token]) -> list[Token]:
+def unspelled(tokens: Iterable[ConversationToken]) -> list[ConversationToken]:
     """The tokens with each spelled value as one again."""
-    done: list[Token] = []
+    done: list[ConversationToken] = []
     kind, text = None, ""
     for token in tokens:
         opened = next((name for name, sign in SPELL.items() if sign == token), None)
@@ -115,13 +115,13 @@ _FORMS = {
 }
 
 
-def _value(kind: Any, text: str) -> Token:
+def _value(kind: Any, text: str) -> ConversationToken:
     """A value, or a word where a model spelled one badly."""
     form = _FORMS.get(kind)
-    return Token(kind, text) if form is None or form.fullmatch(text) else word(text)
+    return ConversationToken(kind, text) if form is None or form.fullmatch(text) else word(text)
 
 
-def is_copied(token: Token) -> bool:
+def is_copied(token: ConversationToken) -> bool:
     """Whether the model can write a value only where it copies or spells it."""
     return token.kind in VALUES and not (
         token.kind == "number" and token.text.isdigit() and len(token.text) < 3 and int(token.text) <= SMALL
@@ -135,8 +135,8 @@ class _Reader:
         self._rows = rows
         self._today: str | None = None
         self._said = ""
-        self._told: set[Token] = set()
-        self._seen: set[Token] = set()
+        self._told: set[ConversationToken] = set()
+        self._seen: set[ConversationToken] = set()
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Piece]]:
         for message in messages:
@@ -174,13 +174,13 @@ class _Reader:
         yield from self._written(text_tokens(content, today=self._today)[:LONGEST_TEXT])
         for call in calls:
             yield Piece(CALL, "assistant", learned=True)
-            yield Piece(Token("tool", str(call["function"]["name"])), "assistant", learned=True)
+            yield Piece(ConversationToken("tool", str(call["function"]["name"])), "assistant", learned=True)
             for name, value in json.loads(call["function"]["arguments"] or "{}").items():
-                yield Piece(Token("key", name), "assistant", learned=True)
+                yield Piece(ConversationToken("key", name), "assistant", learned=True)
                 yield from self._written(value_tokens(value, name), name)
         yield Piece(END, "assistant", learned=True)
 
-    def _written(self, tokens: Iterable[Token], key: str = "") -> Iterator[Piece]:
+    def _written(self, tokens: Iterable[ConversationToken], key: str = "") -> Iterator[Piece]:
         for token in tokens:
             known = token in self._seen or not is_copied(token)
             yield from (Piece(part, "assistant", key, learned=True) for part in ([token] if known else spelled(token)))
@@ -192,7 +192,7 @@ class _Reader:
         except (ValueError, RecursionError):
             value = content
         rows = list(islice(_rows(value), MOST_SEEN))
-        yield Piece(Token("number", str(len(rows))), "tool")
+        yield Piece(ConversationToken("number", str(len(rows))), "tool")
         ends = _extremes(rows)
         scored = [list(self._cells(row, ends)) for row in rows]
         best = sorted(range(len(rows)), key=lambda place: (-_score(scored[place]), place))[: self._rows]
@@ -212,7 +212,7 @@ class _Reader:
             tokens = value_tokens(value, key)[:LONGEST_CELL]
             yield [Piece(token, "tool", key, 0, self._flag(token, is_said), extreme) for token in tokens]
 
-    def _flag(self, token: Token, is_said: bool) -> int:
+    def _flag(self, token: ConversationToken, is_said: bool) -> int:
         if is_said or token in self._told:
             return MENTIONED
         return KNOWN if token in self._seen and is_copied(token) else NO_FLAG

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from learn.small_model.conversations import messages_fault, tools_fault
-from learn.small_model.decoding import Decoder, Generated, Sampling
+from learn.small_model.decoding import Decoder, DecodingSettings, Generated
 from learn.small_model.folder import load
 from skillweave.base.errors import ConfigError
 
@@ -132,14 +132,14 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are not logged."""
 
 
-def _sampling(body: Mapping[str, Any]) -> Sampling:
+def _sampling(body: Mapping[str, Any]) -> DecodingSettings:
     if body.get("stream"):
         raise RequestFault("stream is not supported; leave it out")
     if body.get("n") not in (None, 1):
         raise RequestFault("n should be 1")
     most = body.get("max_completion_tokens", body.get("max_tokens"))
     seed = body.get("seed")
-    return Sampling(
+    return DecodingSettings(
         temperature=_number(body, "temperature", DEFAULT_TEMPERATURE, 0.0, 100.0),
         top_p=_number(body, "top_p", 1.0, 1e-6, 1.0),
         most=MOST_TOKENS

@@ -41,7 +41,7 @@ _CLOSING = frozenset(".,;:?!)]%")
 _JOINING = frozenset("-/'’")
 
 
-class Token(NamedTuple):
+class ConversationToken(NamedTuple):
     """The smallest thing that the model reads and writes."""
 
     kind: Kind
@@ -54,15 +54,15 @@ class Token(NamedTuple):
         return f"{self.kind}:{self.text}"
 
 
-def word(text: str) -> Token:
-    return Token("word", text)
+def word(text: str) -> ConversationToken:
+    return ConversationToken("word", text)
 
 
-def control(text: str) -> Token:
-    return Token("control", text)
+def control(text: str) -> ConversationToken:
+    return ConversationToken("control", text)
 
 
-def text_tokens(text: str, *, today: str | None = None) -> list[Token]:
+def text_tokens(text: str, *, today: str | None = None) -> list[ConversationToken]:
     """The tokens of a text.
 
     Args:
@@ -73,26 +73,28 @@ def text_tokens(text: str, *, today: str | None = None) -> list[Token]:
     return [token for match in _TEXT.finditer(text) if (token := _text_token(match, year)) is not None]
 
 
-def _text_token(match: "re.Match[str]", year: str) -> Token | None:
+def _text_token(match: "re.Match[str]", year: str) -> ConversationToken | None:
     named = {name: value for name, value in match.groupdict().items() if value is not None}
     for order in ("1", "2"):
         if f"month{order}" in named:
             month = [name.lower() for name in MONTHS].index(named[f"month{order}"].lower()) + 1
-            return Token("date", f"{named.get(f'year{order}', year)}-{month:02}-{int(named[f'day{order}']):02}")
+            return ConversationToken(
+                "date", f"{named.get(f'year{order}', year)}-{month:02}-{int(named[f'day{order}']):02}"
+            )
     if not named:  # the `at` between a date and a time
         return None
     [(name, found)] = named.items()
     match name:
         case "iso":
-            return Token("date", found)
+            return ConversationToken("date", found)
         case "time":
-            return Token("time", _whole_time(found))
+            return ConversationToken("time", _whole_time(found))
         case "money":
-            return Token("money", str(round(float(found.replace(",", "")) * 100)))
+            return ConversationToken("money", str(round(float(found.replace(",", "")) * 100)))
         case "number":
-            return Token("number", found)
+            return ConversationToken("number", found)
         case "email" | "phone" | "id":
-            return Token("id", found)
+            return ConversationToken("id", found)
         case _:
             return word(LINE if found.startswith(LINE) else found)
 
@@ -102,22 +104,22 @@ def _whole_time(text: str) -> str:
     return f"{int(hour):02}:{minute}:{second[0] if second else '00'}"
 
 
-def value_tokens(value: object, key: str = "") -> list[Token]:
+def value_tokens(value: object, key: str = "") -> list[ConversationToken]:
     """The tokens of a value in JSON that stands under a key, as a result's cell or an argument."""
     match value:
         case bool() | None:
             return [word({True: "true", False: "false", None: "null"}[value])]
         case int() if key.endswith("_cents"):
-            return [Token("money", str(value))]
+            return [ConversationToken("money", str(value))]
         case int() | float():
-            return [Token("number", str(value))]
+            return [ConversationToken("number", str(value))]
         case str():
             return text_tokens(_TIME.sub(r"\1 at \2", value))
         case _:
             return text_tokens(str(value))
 
 
-def written(tokens: Sequence[Token]) -> str:
+def written(tokens: Sequence[ConversationToken]) -> str:
     """The text that tokens spell: dates as `26 April 2025`, amounts as `86.00`.
 
     It has the usual spaces, whatever the text that the tokens were read from had.
@@ -136,7 +138,7 @@ def written(tokens: Sequence[Token]) -> str:
     return text
 
 
-def _form(token: Token) -> str:
+def _form(token: ConversationToken) -> str:
     match token.kind:
         case "date":
             year, month, day = token.text.split("-")
@@ -150,7 +152,7 @@ def _form(token: Token) -> str:
             return token.text
 
 
-def argument(tokens: Sequence[Token], types: Sequence[str]) -> object:
+def argument(tokens: Sequence[ConversationToken], types: Sequence[str]) -> object:
     """The value of an argument that tokens spell, as its schema types it; a text where nothing else fits.
 
     Args:
@@ -167,9 +169,9 @@ def argument(tokens: Sequence[Token], types: Sequence[str]) -> object:
     return text
 
 
-def _raw(tokens: Sequence[Token]) -> Iterator[str]:
+def _raw(tokens: Sequence[ConversationToken]) -> Iterator[str]:
     """As `written`, with dates and times in ISO's form, amounts as whole cents."""
-    words: list[Token] = []
+    words: list[ConversationToken] = []
     begun = False
     for token in tokens:
         if token.kind in ("date", "time", "money"):
@@ -181,7 +183,7 @@ def _raw(tokens: Sequence[Token]) -> Iterator[str]:
     yield from _spaced(words, begun)
 
 
-def _spaced(words: Sequence[Token], begun: bool) -> Iterator[str]:
+def _spaced(words: Sequence[ConversationToken], begun: bool) -> Iterator[str]:
     if words:
         text = written(words)
         yield f" {text}" if begun and text[0] not in _CLOSING else text

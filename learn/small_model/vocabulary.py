@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 from learn.small_model.reading import CONTROLS, ROLES, UNKNOWN, Piece, is_copied
-from learn.small_model.tokens import SMALL, Token
+from learn.small_model.tokens import SMALL, ConversationToken
 
 SLOTS = 512
 LEAST_CONVERSATIONS = 3
@@ -26,7 +26,7 @@ class Encoded(NamedTuple):
     columns: list[list[int]]
     """For each of COLUMNS the numbers of all pieces."""
     learned: list[bool]
-    slots: dict[int, Token]
+    slots: dict[int, ConversationToken]
     """What stands in the slots."""
 
 
@@ -58,12 +58,12 @@ class Vocabulary:
         """The number of a token by its name; None if it has none of its own."""
         return self._numbers.get(name)
 
-    def token(self, number: int, slots: Mapping[int, Token]) -> Token:
+    def token(self, number: int, slots: Mapping[int, ConversationToken]) -> ConversationToken:
         """The token of a number."""
         if number >= len(self.names):
             return slots[number]
         kind, _, text = self.names[number].partition(":")
-        return Token(kind, text)  # type: ignore[arg-type]
+        return ConversationToken(kind, text)  # type: ignore[arg-type]
 
     def encode(self, pieces: Sequence[Piece], random: Random, *, hidden: frozenset[str] = frozenset()) -> Encoded:
         """The numbers of a conversation's pieces.
@@ -75,7 +75,7 @@ class Vocabulary:
         """
         free = list(range(len(self), len(self) + SLOTS))
         random.shuffle(free)
-        taken: dict[Token, int] = {}
+        taken: dict[ConversationToken, int] = {}
         rows: list[tuple[int, ...]] = []
         learned: list[bool] = []
         for piece in pieces:
@@ -86,7 +86,9 @@ class Vocabulary:
         columns = [list(column) for column in zip(*rows, strict=True)]
         return Encoded(columns, learned, {number: token for token, number in taken.items()})
 
-    def _row(self, piece: Piece, taken: dict[Token, int], free: list[int], hidden: frozenset[str]) -> tuple[int, ...]:
+    def _row(
+        self, piece: Piece, taken: dict[ConversationToken, int], free: list[int], hidden: frozenset[str]
+    ) -> tuple[int, ...]:
         token = piece.token
         number = None if is_copied(token) or token.name in hidden else self._word(token)
         if number is None and token.kind in ("key", "tool", "control"):
@@ -110,6 +112,6 @@ class Vocabulary:
             piece.extreme,
         )
 
-    def _word(self, token: Token) -> int | None:
+    def _word(self, token: ConversationToken) -> int | None:
         number = self._numbers.get(token.name)
         return number if number is not None else self._numbers.get(token.name.lower())

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learn.small_model.reading import BEGIN, HIGHEST, LOWEST, MENTIONED, Piece, read, spelled, unspelled
-from learn.small_model.tokens import Token, word
+from learn.small_model.tokens import ConversationToken, word
 from learn.small_model.vocabulary import Vocabulary
 from tests.learn.small_model.conversations import a_conversation
 
@@ -56,12 +56,12 @@ def test_a_window_is_kept() -> None:
 
 
 def test_values_that_stood_nowhere_are_spelled() -> None:
-    token = Token("date", "2025-04-26")
+    token = ConversationToken("date", "2025-04-26")
     assert unspelled([word("on"), *spelled(token), word(".")]) == [word("on"), token, word(".")]
 
 
 def test_a_badly_spelled_value_becomes_a_word() -> None:
-    [opened, *_, closed] = spelled(Token("date", "2025-04-26"))
+    [opened, *_, closed] = spelled(ConversationToken("date", "2025-04-26"))
     assert unspelled([opened, word("-"), closed]) == [word("-")]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learn.small_model.tokens import Token, argument, text_tokens, value_tokens, written
+from learn.small_model.tokens import ConversationToken, argument, text_tokens, value_tokens, written
 
 TODAY = "2025-03-17"
 
@@ -28,7 +28,7 @@ def test_what_agents_say_comes_back_letter_by_letter(text: str) -> None:
     "text", ["26 April", "April 26", "Saturday, April 26", "Saturday the 26th of April", "26 april", "2025-04-26"]
 )
 def test_a_date_is_one_token_in_all_its_forms(text: str) -> None:
-    assert text_tokens(text, today=TODAY) == [Token("date", "2025-04-26")]
+    assert text_tokens(text, today=TODAY) == [ConversationToken("date", "2025-04-26")]
 
 
 def test_a_time_beside_a_date_is_as_in_a_result() -> None:
@@ -36,7 +36,11 @@ def test_a_time_beside_a_date_is_as_in_a_result() -> None:
 
 
 def test_an_amount_is_one_token_as_words_and_as_cents() -> None:
-    assert text_tokens("1,248.50", today=TODAY) == value_tokens(124850, "price_cents") == [Token("money", "124850")]
+    assert (
+        text_tokens("1,248.50", today=TODAY)
+        == value_tokens(124850, "price_cents")
+        == [ConversationToken("money", "124850")]
+    )
 
 
 @pytest.mark.parametrize(
