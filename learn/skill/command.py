@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from pydantic import TypeAdapter, ValidationError
+
 from learn.config import LearnConfig
 from learn.skill.folder import BEST, REPLIES, ROLLOUTS, USAGE, SkillFolder
-from learn.skill.items import FOLDER_SOURCE, PARTS, Items, Part, chosen_items, secrets_of
+from learn.skill.items import FOLDER_SOURCE, PARTS, Items, Part, chosen_items, leaks, secrets_of
 from learn.skill.loop import SkillTraining
 from learn.skill.optimizer import ModelOptimizer
 from learn.skill.page import write_skill_page
 from learn.skill.planning import steps_per_epoch
 from learn.skill.records import SkillSummary, StepRecord
+from learn.skill.run_files import UsageRow
 from learn.skill.standing import part_score
 from learn.skill.trials import RolloutTrials
 from learn.traces.command import write_traces
@@ -24,7 +27,7 @@ from rollout.cli.run import RolloutOptions, run_record
 from rollout.shards import Cast, opened_cast, servers_of
 from rollout.world.source import WorldTasks
 from skillweave.base.command import one_line
-from skillweave.base.errors import ConfigError
+from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import digest_text, locked
 from skillweave.config.llm import AuthorConfig
 from skillweave.config.load import load_section
@@ -34,6 +37,7 @@ from skillweave.llm.models import sampling_of, spec_of, split_name
 from skillweave.llm.replay import CachedBackend
 from skillweave.plugins import load_plugins
 from skillweave.schema.record import Json
+from skillweave.schema.reports import QuestionMetrics
 
 FIRST_SKILL = "# Skill\n"
 EVALUATION = "eval_summary.json"
@@ -120,6 +124,7 @@ async def _run(options: SkillOptions, config: LearnConfig, folder: SkillFolder, 
         stack.callback(usage.write)
         if options.eval_only:
             return await _evaluate(options, config, folder, trials, items, initial)
+        secrets = _secrets(config, cast, items, initial)
         optimizer = await _optimizer(stack, config, folder, cast.ledger)
         folder.fix(_settings(config, cast, items, initial))
 
@@ -134,13 +139,33 @@ async def _run(options: SkillOptions, config: LearnConfig, folder: SkillFolder, 
             trials=trials,
             optimizer=optimizer,
             folder=folder,
-            secrets=secrets_of(cast.source, items),
+            secrets=secrets,
             after_step=after_step,
         )
         summary = await training.run(initial)
         usage.write()
         _show(config, folder, trials, cast, initial, summary)
     return 0
+
+
+def _secrets(config: LearnConfig, cast: Cast, items: Items, initial: str) -> dict[str, str]:
+    """What the skill may not hold, without what the first skill holds: every candidate would be rejected for that.
+
+    Raises:
+        ConfigError: The first skill is too long, so every candidate would be rejected.
+    """
+    longest = config.skill.evaluation.longest_skill
+    if len(initial) > longest:
+        raise ConfigError(
+            f"the first skill has {len(initial)} characters, more than skill.evaluation.longest_skill allows, which "
+            f"is {longest}; shorten it, or raise the limit"
+        )
+    secrets = secrets_of(cast.source, items)
+    held = {text: what for text, what in secrets.items() if leaks(initial, {text: what})}
+    if held:
+        named = leaks(initial, held)
+        print(one_line(f"the first skill holds {named[0]}, {len(named)} in all; this is not held against candidates"))
+    return {text: what for text, what in secrets.items() if text not in held}
 
 
 async def _optimizer(stack: AsyncExitStack, config: LearnConfig, folder: SkillFolder, ledger: Ledger) -> ModelOptimizer:
@@ -182,16 +207,25 @@ def _settings(config: LearnConfig, cast: Cast, items: Items, initial: str) -> di
     }
 
 
+_ROWS = TypeAdapter(list[UsageRow])
+
+
 class UsageFile:
     """`usage.json`: what all commands on the folder used, by question and model."""
 
     def __init__(self, folder: SkillFolder, ledger: Ledger) -> None:
         self._folder = folder
         self._ledger = ledger
-        self._earlier: dict[str, dict[str, float]] = {}
+        self._earlier: dict[str, UsageRow] = {}
         if folder.store.exists(USAGE):
-            read = json.loads(folder.store.read(USAGE))
-            self._earlier = {entry["question"] + " " + entry["author"]: entry for entry in read}
+            try:
+                read = _ROWS.validate_json(folder.store.read(USAGE))
+            except ValidationError as error:
+                raise ArtifactError(
+                    f"{USAGE} of {str(folder.store.root)!r} cannot be read: {error.errors()[0]['msg']}; remove it, and "
+                    "what earlier commands used is no longer shown"
+                ) from error
+            self._earlier = {f"{row.question} {row.author}": row for row in read}
 
     def write(self) -> None:
         """Write the sum of earlier commands and of this one."""
@@ -199,10 +233,13 @@ class UsageFile:
         rows: list[Json] = []
         for name in sorted({*now, *self._earlier}):
             question, _, author = name.partition(" ")
-            before, entry = self._earlier.get(name, {}), now.get(name)
+            before = self._earlier.get(name, UsageRow(question=question, cost_usd=0))
+            entry = now.get(name, QuestionMetrics(question=question, author=author))
             row: dict[str, Json] = {"question": question, "author": author}
-            for field in ("asked", "input_tokens", "output_tokens", "cost_usd"):
-                row[field] = before.get(field, 0) + (getattr(entry, field) if entry is not None else 0)
+            for field in ("asked", "input_tokens", "output_tokens"):
+                row[field] = getattr(before, field) + getattr(entry, field)
+            is_known = before.cost_usd is not None and not entry.unpriced
+            row["cost_usd"] = (before.cost_usd or 0) + entry.cost_usd if is_known else None
             rows.append(row)
         self._folder.write_json(USAGE, rows)
 

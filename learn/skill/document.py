@@ -23,6 +23,7 @@ NOTES_START = "<!-- SKILL_NOTES_BEGIN -->"
 NOTES_END = "<!-- SKILL_NOTES_END -->"
 NOTES_HEADING = "## Notes on following these rules"
 MARKERS = (GUIDANCE_START, GUIDANCE_END, NOTES_START, NOTES_END)
+LONGEST_MARKER = max(map(len, MARKERS))
 SHOWN = 200
 """Characters of a target and of a content that a report shows."""
 
@@ -191,9 +192,17 @@ def _is_protected(skill: str, target: str) -> bool:
 
 def _without_markers(text: str) -> str:
     """A text without markers; what is left never makes a new one."""
-    while (shorter := _MARKER.sub("", text)) != text:
-        text = shorter
-    return text
+    if not _MARKER.search(text):
+        return text
+    # In one pass, since markers may be nested thousands deep.
+    left: list[str] = []
+    for character in text:
+        left.append(character)
+        if character == ">":
+            tail = "".join(left[-LONGEST_MARKER:])
+            marker = next((marker for marker in MARKERS if tail.endswith(marker)), "")
+            del left[len(left) - len(marker) :]
+    return "".join(left)
 
 
 def skill_digest(skill: str) -> str:

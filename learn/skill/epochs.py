@@ -171,8 +171,9 @@ class EpochEnd:
         given: dict[str, object] = {"reasoning": answer.reasoning, "slow_update_content": text}
         given["previous_score"] = given["current_score"] = state.standing.score
         candidate = with_guidance(state.current, text)
+        leaked = leaks(guidance_of(candidate), self._secrets)
         folder.write_text(f"slow_update/epoch_{epoch:02}/candidate_skill.md", candidate)
-        if leaks(text, self._secrets) or len(candidate) > self._settings.evaluation.longest_skill:
+        if leaked or len(candidate) > self._settings.evaluation.longest_skill:
             return record.model_copy(update=given | {"action": "reject"})
         standing = await self._validation.of(candidate)
         given |= {"selection_hard": standing.hard, "selection_soft": standing.soft}

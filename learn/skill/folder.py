@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import CACHE, Store
@@ -62,6 +62,14 @@ class SkillFolder:
                     "give another folder with --out"
                 )
         self.write_json(CONFIG, config)
+
+    def reached(self) -> int:
+        """How many steps the run had made when it was last stopped; 0 if that cannot be read."""
+        try:
+            state = RuntimeState.model_validate_json(self.store.read(STATE))
+        except (ArtifactError, ValidationError):
+            return 0
+        return state.last_completed_step if self.store.exists(BEST) and self.store.exists(HISTORY) else 0
 
     def write_json(self, path: str, content: Json | BaseModel | Sequence[BaseModel]) -> None:
         """Write a value or records as indented JSON."""

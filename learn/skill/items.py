@@ -9,8 +9,9 @@ import string
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
@@ -78,7 +79,7 @@ class Item(Record):
     question: str = Field(min_length=1)
     context: str = ""
     """Stands before the question."""
-    answers: list[str] = Field(min_length=1)
+    answers: list[Annotated[str, Field(pattern=r"\S")]] = Field(min_length=1)
     """Any of them is right."""
     task_type: str = ""
     """Groups items in the figures."""
@@ -128,7 +129,10 @@ def _f1(given: list[str], expected: list[str]) -> float:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in text.casefold().translate(_PUNCTUATION).split() if word not in _ARTICLES]
+    """The words that count; all words, or all signs, of a text that has nothing else: `A` is an answer, too."""
+    folded = text.casefold()
+    words = folded.translate(_PUNCTUATION).split()
+    return [word for word in words if word not in _ARTICLES] or words or folded.split()
 
 
 class FolderItems:
@@ -175,7 +179,21 @@ def folder_items(context: SourceContext) -> FolderItems:
     id, count = max(twice.items(), key=lambda entry: entry[1])
     if count > 1:
         raise ArtifactError(f"{str(folder)!r}: the item {id!r} stands in more than one part; no item may be in two")
+    _refuse_repeated(folder, items)
     return FolderItems(items)
+
+
+def _refuse_repeated(folder: Path, items: Mapping[Part, Mapping[str, Item]]) -> None:
+    """Raise ArtifactError if a question stands in two parts, under whatever ids."""
+    seen: dict[str, tuple[Part, str]] = {}
+    for part, of_part in items.items():
+        for item in of_part.values():
+            first, id = seen.setdefault(_on_one_line(f"{item.context}\n{item.question}"), (part, item.id))
+            if first != part:
+                raise ArtifactError(
+                    f"{str(folder)!r}: {part} item {item.id!r} asks what {first} item {id!r} asks; no item may be in "
+                    "two parts"
+                )
 
 
 _LIST = TypeAdapter(list[Item])
@@ -247,13 +265,24 @@ def _has_digit(text: str) -> bool:
 
 def leaks(text: str, secrets: Mapping[str, str]) -> list[str]:
     """What of the secrets stands in a text, in words and in a fixed order; empty if nothing does."""
-    folded = text.casefold()
+    folded = _on_one_line(text)
     return sorted(
         f"{what} of validation or test: {secret!r}"
         for secret, what in secrets.items()
-        if secret.casefold() in folded and _stands_alone(secret, text)
+        if (words := _folded_secret(secret)) in folded and _stands_alone(words, folded)
     )
 
 
-def _stands_alone(secret: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", text, re.IGNORECASE) is not None
+def _on_one_line(text: str) -> str:
+    """A text without the difference of cases, and of line breaks and blanks."""
+    return " ".join(text.casefold().split())
+
+
+@lru_cache(maxsize=1 << 16)
+def _folded_secret(secret: str) -> str:
+    return _on_one_line(secret)
+
+
+def _stands_alone(words: str, text: str) -> bool:
+    """Whether no letter or digit stands before or after; an underscore may be Markdown's emphasis."""
+    return re.search(rf"(?<![^\W_]){re.escape(words)}(?![^\W_])", text) is not None

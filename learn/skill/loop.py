@@ -6,17 +6,17 @@ All else is computed, so the same files come out.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from learn.config import SkillConfig
 from learn.skill.conversations import instructions, rendered
-from learn.skill.document import Source, notes_of, replace_notes, skill_digest, with_notes
+from learn.skill.document import Source, distinct_notes, notes_of, replace_notes, skill_digest, with_notes
 from learn.skill.ending import ACCEPTED, epoch_figures, finish
 from learn.skill.epochs import EpochEnd
-from learn.skill.folder import HISTORY, SkillFolder, skill_path, step_path
-from learn.skill.items import Items
+from learn.skill.folder import SkillFolder, skill_path, step_path
+from learn.skill.items import Items, leaks
 from learn.skill.memory import StepEntry, failure_patterns, is_failure, shortened
 from learn.skill.optimizer import Minibatch, Optimizer, Reflected, shown_change
 from learn.skill.planning import Batch, epoch_plan, minibatches, steps_per_epoch
@@ -68,7 +68,7 @@ class SkillTraining:
         """
         validation = Validation(self.settings.evaluation, self.trials, self.items.val, self.seed)
         baseline = await validation.of(initial)
-        state = TrainingState(initial, baseline, initial, baseline)
+        state = TrainingState(initial, baseline, initial, baseline, reached=self.folder.reached())
         self.folder.write_text(skill_path(0), initial)
         state.save(self.folder)
         epochs = EpochEnd(
@@ -232,15 +232,22 @@ class SkillTraining:
 
     async def _add_notes(self, state: TrainingState, patches: Sequence[Reflected]) -> None:
         """Add reminders to the current skill. They state no rule that is not there; the next gate sees them."""
-        choice = self.settings.optimizer
-        notes = [note for patch in patches for note in patch.notes]
-        if not notes:
-            return
-        state.current = with_notes(state.current, notes)
-        most = choice.skill_aware_consolidate_threshold
-        if most and len(notes_of(state.current)) > most:
+        most = self.settings.optimizer.skill_aware_consolidate_threshold
+        notes = self._harmless(note for patch in patches for note in patch.notes)
+        for note in notes:
+            longer = with_notes(state.current, [note])
+            if len(longer) <= self.settings.evaluation.longest_skill:
+                state.current = longer
+        if notes and most and len(notes_of(state.current)) > most:
             shorter = await self.optimizer.shorten(notes_of(state.current), most)
-            state.current = replace_notes(state.current, shortened(notes_of(state.current), shorter))
+            kept = shortened(notes_of(state.current), None if shorter is None else self._harmless(shorter))
+            changed = replace_notes(state.current, kept)
+            if len(changed) <= self.settings.evaluation.longest_skill:
+                state.current = changed
+
+    def _harmless(self, notes: Iterable[str]) -> list[str]:
+        """Notes as the skill has them, without those that hold what no skill may hold."""
+        return [note for note in distinct_notes([*notes]) if not leaks(note, self.secrets)]
 
     def _write_candidate(self, step: int, candidate: SkillCandidate) -> None:
         path = step_path(step)
@@ -280,6 +287,5 @@ class SkillTraining:
         self.folder.write_json(f"{step_path(record.step)}/trajectory_digest.json", state.entries[-1])
         self.folder.write_json(f"{step_path(record.step)}/step_record.json", record)
         self.folder.write_text(skill_path(record.step), state.current)
-        self.folder.write_json(HISTORY, [*state.history])
         state.save(self.folder)
         self.after_step(record)

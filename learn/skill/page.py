@@ -101,9 +101,11 @@ def guided_scores(run: RunFolder) -> dict[int, float]:
 
 
 def _cost(run: RunFolder) -> float | None:
-    """US dollars, of the models' usage, of the summary, or of the steps; None if none of them says it."""
+    """US dollars, of the models' usage, of the summary, or of the steps; None if it is not known, or not of all."""
     if run.totals.cost_usd is not None:
         return run.totals.cost_usd
+    if any(row.cost_usd is None for row in run.usage) and all(step.cost_usd is None for step in run.steps):
+        return None
     every = ([row.cost_usd for row in run.usage], [step.cost_usd for step in run.steps])
     sums = [sum(known) for known in ([cost for cost in costs if cost is not None] for costs in every) if known]
     return sums[0] if sums else None

@@ -23,6 +23,16 @@ def _objects(value: object) -> object:
     return [part for part in value if isinstance(part, Mapping | Record)] if isinstance(value, list | tuple) else value
 
 
+def _kinds(value: object) -> list[object]:
+    """The kinds of failures that have a name; what is no list of objects has none."""
+    found = _objects(value)
+    return (
+        [part for part in found if isinstance(part, Record) or "failure_type" in part]
+        if isinstance(found, list)
+        else []
+    )
+
+
 def _indices(value: object) -> list[int]:
     """The whole numbers of a list."""
     return [part for part in value if type(part) is int] if isinstance(value, list) else []
@@ -72,7 +82,7 @@ class _Reflecting(LenientReply):
 
     batch_size: LenientCount = 0
     """Conversations that you read."""
-    failure_summary: Annotated[list[FailureKind], BeforeValidator(_objects)] = Field(default_factory=list)
+    failure_summary: Annotated[list[FailureKind], BeforeValidator(_kinds)] = Field(default_factory=list)
     """The kinds of failure that you found; empty for successes."""
     reasoning: LenientText = ""
     """Why these changes, in a few sentences."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from learn.skill.folder import BEST, STATE, RuntimeState, SkillFolder, skill_path
+from learn.skill.folder import BEST, HISTORY, STATE, RuntimeState, SkillFolder, skill_path
 from learn.skill.memory import StepEntry, render_entries
 from learn.skill.optimizer import Briefing
 from learn.skill.records import StepRecord
@@ -31,6 +31,8 @@ class TrainingState:
     meta: str = ""
     """What the optimizer noted for itself."""
     history: list[StepRecord] = field(default_factory=list)
+    reached: int = 0
+    """Steps that the folder held when the run began: until then its files say more."""
 
     @property
     def briefing(self) -> Briefing:
@@ -47,8 +49,12 @@ class TrainingState:
         self.best_step = step
 
     def save(self, folder: SkillFolder, *, finished: bool = False) -> None:
-        """Write `runtime_state.json` and the best skill."""
+        """Write the steps, the best skill and `runtime_state.json`; not while a run does what it had done before."""
         last = self.history[-1].step if self.history else 0
+        if last < self.reached and not finished:
+            return
+        if self.history:
+            folder.write_json(HISTORY, [*self.history])
         folder.write_text(BEST, self.best)
         folder.write_json(
             STATE,

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from learn.config import SkillConfig
-from learn.skill.document import Edit, EditReport, agent_text, apply_edits, body_of, with_body
+from learn.skill.document import Edit, EditReport, agent_text, apply_edits, as_text, body_of, with_body
 from learn.skill.items import leaks
-from learn.skill.optimizer import Briefing, Change, Optimizer, Reflected, shown_change
+from learn.skill.optimizer import Briefing, Change, Optimizer, Reflected
 from learn.skill.patches import MergeSource, merge_patches, needs_ranking, select
 from learn.skill.records import RejectReason
 from learn.skill.replies import RewrittenSkill
@@ -64,24 +64,35 @@ async def make_candidate(
         merge_batch_size=settings.gradient.merge_batch_size,
         merge=merge,
     )
-    found = {id(change): leaks(shown_change(change), secrets) for change in merged}
+    found = {id(change): leaks(_words(change), secrets) for change in merged}
     clean = [change for change in merged if not found[id(change)]]
     leaked = sorted({leak for reasons in found.values() for leak in reasons})
     if settings.optimizer.skill_update_mode == "full_rewrite_minibatch":
         chosen = clean[:1]
         text = chosen[0].new_skill if chosen and isinstance(chosen[0], RewrittenSkill) else None
-        skill = None if text is None else with_body(briefing.skill, text)
+        skill = None if text is None else _rewritten(briefing.skill, text, settings.evaluation.longest_skill)
         return SkillCandidate(skill, len(merged), 1, chosen, leaked=leaked)
     budget = await _budget(optimizer, briefing, clean, settings, hard, update, total)
     indices = await optimizer.rank(briefing, clean, budget) if needs_ranking(clean, budget) else None
     chosen = select(clean, budget, indices)
     if settings.optimizer.skill_update_mode == "rewrite_from_suggestions":
         body = await optimizer.rewrite(briefing, chosen) if chosen else None
-        skill = None if body is None else with_body(briefing.skill, body)
+        skill = None if body is None else _rewritten(briefing.skill, body, settings.evaluation.longest_skill)
         return SkillCandidate(skill, len(merged), budget, chosen, leaked=leaked)
     edits = [change for change in chosen if isinstance(change, Edit)]
     skill, reports = apply_edits(briefing.skill, edits)
     return SkillCandidate(skill, len(merged), budget, edits, reports, leaked)
+
+
+def _words(change: Change) -> str:
+    """All texts of a change."""
+    values = change.model_dump().values()
+    return "\n".join(as_text(value) for value in values)
+
+
+def _rewritten(skill: str, body: str, longest: int) -> str:
+    """The skill with another body. One that is too long whatever is taken from it stays as it is: it is rejected."""
+    return body if len(body) > longest + len(skill) else with_body(skill, body)
 
 
 async def _budget(
@@ -109,10 +120,10 @@ async def _budget(
 
 def refusal(candidate: str, current: str, longest: int, secrets: Mapping[str, str]) -> RejectReason | None:
     """Why a candidate is rejected without a trial; None if it is to be tried."""
-    if agent_text(candidate) == agent_text(current):
-        return "unchanged"
     if len(candidate) > longest:
         return "size"
+    if agent_text(candidate) == agent_text(current):
+        return "unchanged"
     if leaks(body_of(candidate), secrets):
         return "leak"
     return None
