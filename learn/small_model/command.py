@@ -40,8 +40,7 @@ def _run(arguments: Sequence[str]) -> None:
         import torch
     except ImportError:
         raise ConfigError(NO_TORCH) from None
-    if options.threads:
-        torch.set_num_threads(options.threads)
+    torch.set_num_threads(options.threads)
     if options.command == "serve":
         from learn.small_model.server import serve
 
@@ -82,5 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--port", type=int, default=8000)
     serve.add_argument("--served-model-name", help="what requests call the model; by default its folder")
     for each in (train, serve):
-        each.add_argument("--threads", type=int, default=0, help="threads; 0: as many as PyTorch takes")
+        each.add_argument(
+            "--threads", type=int, default=1, help="threads; more gain little, and on a busy machine they lose much"
+        )
     return parser
