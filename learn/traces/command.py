@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from interop.export.scores import open_scorer
+from interop.export.scores import OWN_RESULTS, open_scorer
 from learn.traces.change import by_class, figures_of, groups_of
 from learn.traces.figures import PASSED, TraceFigures, TraceSide
 from learn.traces.page import measures_of, traces_page
@@ -17,6 +17,9 @@ from skillweave.schema.task import Split
 
 FIGURES = "traces.json"
 PAGE = "traces.html"
+CODE = f"{CACHE}/code.json"
+OWN_CACHE = {"code.json", "lock", "results.jsonl", "tmp"}
+"""Names in the cache that an analysis makes."""
 MOST_NAMED = 3
 """Tools, classes and groups that one line names."""
 LONGEST_LINE = 220
@@ -72,14 +75,23 @@ def write_traces(
     store.prepare()
     with locked(store):
         store.clean()
-        scorer = open_scorer(outputs, before, None, store.path(f"{CACHE}/code.json"), config)
+        scorer = open_scorer(outputs, before, None, store.path(CODE), config)
         first = scored_folder(title_before, before, scorer, store, split)
         second = scored_folder(title_after, after, scorer, store, split)
         figures = figures_of(first, second, seed=seed)
         store.write(PAGE, traces_page(figures, first, second))
         store.write(FIGURES, figures.model_dump_json(indent=2).encode() + b"\n")
-        shutil.rmtree(store.root / CACHE, ignore_errors=True)
+        _tidy(store)
     return figures
+
+
+def _tidy(store: Store) -> None:
+    """Remove what was kept for a killed analysis. What others keep in the folder stays: `to` may be that of a run."""
+    if {path.name for path in (store.root / CACHE).iterdir()} <= OWN_CACHE:
+        shutil.rmtree(store.root / CACHE, ignore_errors=True)
+    else:
+        for name in (OWN_RESULTS, CODE):
+            store.path(name).unlink(missing_ok=True)
 
 
 def summary_lines(figures: TraceFigures) -> Iterator[str]:

@@ -120,6 +120,10 @@ def scored_folder(title: str, rollouts: Path, scorer: Scorer, store: Store, spli
         for key, place in index.places.items()
         if split is None or (place.task_id in tasks and tasks[place.task_id].split == split)
     ]
+    if not wanted:
+        raise ConfigError(
+            f"{str(rollouts)!r} holds no trajectory of a task of the split {split!r}; give another --split"
+        )
     found = score(scorer, index, wanted, earlier, store)
     results = sorted((result for _, result, _ in found), key=lambda result: (result.task_id, result.trial, result.id))
     side = ScoredFolder(title, index, scorer, speakers, results)

@@ -10,7 +10,7 @@ import pytest
 from learn.skill.document import MARKERS, NOTES_END, NOTES_START, Edit, apply_edits, with_guidance
 from learn.skill.items import is_answer, leaks, overlap
 from learn.skill.replies import Reflection
-from tests.commands import Done
+from tests.commands import Done, ran
 from tests.learn.skill.test_endpoint import COLOURS, KEY, act, trained, write_items
 from tests.learn.skill.test_run import bytes_of, history_of
 from tests.llm.protocols import a_completion
@@ -167,3 +167,19 @@ def test_answers_are_not_blank_and_a_question_is_in_one_part_alone(place: Path) 
     same = "which  colour has the SEA, number 0 of train?"
     path.write_text(json.dumps([{"id": "TRAIN-0", "question": same, "answers": ["x"]}]))
     assert "'TRAIN-0' asks what train item 'train-0' asks" in run_with(place, {}, "out").stderr
+
+
+def test_traces_leave_the_cache_of_a_run_alone_and_name_an_empty_split(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "run/.cache").mkdir(parents=True)
+    (tmp_path / "run/.cache/replies.sqlite").write_bytes(b"paid for")
+    records = tmp_path / "rollouts"
+    places = ("--config", "config.yaml", "--outputs-dir", str(small), "--rollouts-dir", str(records))
+    held = ran("rollout", "run", *places, "--limit", "2", "--agent", "offline/oracle", "--split", "train")
+    assert held.returncode == 0, held.stderr
+    to = ("--outputs-dir", str(small), "--to", str(tmp_path / "run"))
+    done = ran("learn", "traces", str(records), str(records), *to)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "run/.cache").iterdir() if path.suffix] == ["replies.sqlite"]
+    done = ran("learn", "traces", str(records), str(records), *to, "--split", "test")
+    assert done.returncode == 2
+    assert "no trajectory of a task of the split 'test'" in done.stderr
