@@ -27,7 +27,7 @@ from rollout.dispatcher import Width
 from rollout.folder import RolloutFolder, RunFigures
 from rollout.parts import SourceContext, made, part, said
 from rollout.task import RolloutTask, TaskSource
-from rollout.trajectory import RolloutSettings
+from rollout.trajectory import RolloutSettings, skill_text
 from rollout.world.source import BackendFactory, user_config
 from skillweave.base.errors import ConfigError, ProviderError, SkillweaveError, StopError
 from skillweave.config.llm import SpeakerConfig
@@ -190,7 +190,7 @@ def skill_of(rollout: RolloutConfig) -> str:
     if rollout.skill is None:
         return ""
     try:
-        return Path(rollout.skill).read_text("utf-8")
+        return skill_text(Path(rollout.skill).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"rollout.skill {rollout.skill!r} cannot be read: {error}; name a Markdown file") from error
 

@@ -5,6 +5,7 @@ user, the world or the machine failed, the record says so and has no score.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -31,6 +32,8 @@ from skillweave.schema.trajectory import (
 from skillweave.world.tools import valid_text
 
 T = TypeVar("T")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 SKILL_HEADING = "# Skill: what experience has taught you"
 """Stands between the task's own system prompt and the skill."""
 AgentClass = Callable[..., Agent]
@@ -247,6 +250,13 @@ class Trajectory:
         usage = RolloutUsage(agent=_sum(part.agent for part in parts), user=_sum(part.user for part in parts))
         messages, tools = list(self._agent.history), list(self._agent.tools)
         return fields | {"messages": messages, "tools": tools, "agent": self._agent.participant, "usage": usage}
+
+
+def skill_text(document: str) -> str:
+    """A skill document as agents read it: without HTML comments, and without the blank lines around them."""
+    if not _COMMENT.search(document):
+        return document
+    return _BLANK_LINES.sub("\n\n", _COMMENT.sub("", document)).strip() + "\n"
 
 
 def with_skill(instruction: Sequence[Message], skill: str) -> list[Message]:

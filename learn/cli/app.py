@@ -38,7 +38,7 @@ def skill(
         bool, typer.Option("--eval-only", help="Only score the skill of --skill; train none.")
     ] = False,
     skill_file: Annotated[Path | None, typer.Option("--skill", help="With --eval-only: the skill.")] = None,
-    split: Annotated[str, typer.Option(help="With --eval-only: train, val, test or all.")] = "all",
+    split: Annotated[str | None, typer.Option(help="With --eval-only: train, val, test or all (the default).")] = None,
 ) -> None:
     """Train a skill document. A killed run goes on where it was."""
     from learn.skill.command import SkillOptions, run_skill

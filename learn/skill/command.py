@@ -52,18 +52,20 @@ class SkillOptions:
     out: Path | None = None
     eval_only: bool = False
     skill: Path | None = None
-    split: str = "all"
+    split: str | None = None
 
     def load(self) -> LearnConfig:
         """Load the configuration and its plug-ins. Raises ConfigError."""
         given = {} if self.out is None else {"skill.out_root": str(self.out)}
         config = load_section(LearnConfig, self.config, self.overrides, given)
         load_plugins(config.plugins)
+        if config.rollout.skill is not None:
+            raise ConfigError("rollout.skill is what agents would read besides; begin with it by skill.skill_init")
         return _with_items(config)
 
     def parts(self) -> Sequence[Part]:
         """The parts that `--split` names. Raises ConfigError."""
-        if self.split == "all":
+        if self.split in (None, "all"):
             return PARTS
         named = [part for part in get_args(Part) if part == self.split]
         if not named:
@@ -93,6 +95,8 @@ def run_skill(options: SkillOptions) -> int:
     """
     if options.eval_only != (options.skill is not None):
         raise ConfigError("--eval-only and --skill FILE belong together: score that skill, and train none")
+    if options.split is not None and not options.eval_only:
+        raise ConfigError("--split is for --eval-only; training takes its parts from skill.items")
     config = options.load()
     folder = SkillFolder(Path(config.skill.out_root))
     folder.store.refuse_other_than_folder()
@@ -144,7 +148,7 @@ async def _run(options: SkillOptions, config: LearnConfig, folder: SkillFolder, 
         )
         summary = await training.run(initial)
         usage.write()
-        _show(config, folder, trials, cast, initial, summary)
+        _show(options, config, folder, trials, cast, initial, summary)
     return 0
 
 
@@ -236,7 +240,9 @@ class UsageFile:
             before = self._earlier.get(name, UsageRow(question=question, cost_usd=0))
             entry = now.get(name, QuestionMetrics(question=question, author=author))
             row: dict[str, Json] = {"question": question, "author": author}
-            for field in ("asked", "input_tokens", "output_tokens"):
+            # Agents and users are not asked questions: each of their replies counts.
+            row["asked"] = before.asked + (entry.asked or entry.replies)
+            for field in ("input_tokens", "output_tokens"):
                 row[field] = getattr(before, field) + getattr(entry, field)
             is_known = before.cost_usd is not None and not entry.unpriced
             row["cost_usd"] = (before.cost_usd or 0) + entry.cost_usd if is_known else None
@@ -258,7 +264,8 @@ async def _evaluate(
             f"soft {score.soft:.3f}"
         )
     folder.write_json(EVALUATION, {"skill": str(options.skill), "digest": digest_text(skill), "splits": scores})
-    print(f"wrote {shlex.quote(str(folder.store.root / EVALUATION))}; next: {_use(config, options.skill or Path())}")
+    written = shlex.quote(str(folder.store.root / EVALUATION))
+    print(f"wrote {written}; next: {_use(options, config, Path(str(options.skill)))}")
     return 0
 
 
@@ -271,8 +278,11 @@ def step_line(record: StepRecord) -> str:
     return f"{line}: {record.action}{f' ({record.reason})' if record.reason else ''}"
 
 
-def _use(config: LearnConfig, skill: Path) -> str:
-    """The command that rolls agents out with a skill."""
+def _use(options: SkillOptions, config: LearnConfig, skill: Path) -> str:
+    """The command that uses a skill: rolls agents out with it, or scores it on questions of a folder."""
+    if config.skill.items.split_dir is not None:
+        given = shlex.quote(str(options.config))
+        return f"python -m learn skill --config {given} --eval-only --skill {shlex.quote(str(skill))} --split test"
     return (
         f"python -m rollout run --config config.yaml --outputs-dir {shlex.quote(config.outputs_dir)} "
         f"--set rollout.skill={shlex.quote(str(skill))}"
@@ -280,7 +290,13 @@ def _use(config: LearnConfig, skill: Path) -> str:
 
 
 def _show(
-    config: LearnConfig, folder: SkillFolder, trials: RolloutTrials, cast: Cast, initial: str, summary: SkillSummary
+    options: SkillOptions,
+    config: LearnConfig,
+    folder: SkillFolder,
+    trials: RolloutTrials,
+    cast: Cast,
+    initial: str,
+    summary: SkillSummary,
 ) -> None:
     """Write the pages, and print how it ended."""
     root = folder.store.root
@@ -308,4 +324,4 @@ def _show(
                 split="test",
                 config=config,
             )
-    print(f"wrote {shlex.quote(str(page))}; next: {_use(config, best)}")
+    print(f"wrote {shlex.quote(str(page))}; next: {_use(options, config, best)}")

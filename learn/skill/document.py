@@ -221,15 +221,6 @@ def with_body(skill: str, body: str) -> str:
     return "\n\n".join([*filter(None, [body_of(body)]), *regions]) + "\n"
 
 
-def agent_text(skill: str) -> str:
-    """The document as an agent reads it: without markers, and without regions that hold nothing."""
-    if not _PROTECTED.search(skill):
-        return skill
-    notes = [NOTES_HEADING, *(f"- {note}" for note in notes_of(skill))]
-    parts = [body_of(skill), guidance_of(skill), "\n".join(notes) if len(notes) > 1 else ""]
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
 def has_guidance(skill: str) -> bool:
     """Whether the document has a region for guidance."""
     return _GUIDANCE.search(skill) is not None

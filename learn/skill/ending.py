@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from learn.config import SkillConfig
-from learn.skill.document import agent_text
 from learn.skill.folder import SUMMARY, SkillFolder
 from learn.skill.gate import gain_p
 from learn.skill.items import Items
@@ -12,6 +11,7 @@ from learn.skill.scores import Row
 from learn.skill.standing import Standing, Validation, part_score
 from learn.skill.state import TrainingState
 from learn.skill.trials import Trials, by_item
+from rollout.trajectory import skill_text
 
 ACCEPTED = ("accept", "accept_new_best", "force_accept")
 
@@ -57,7 +57,7 @@ async def finish(
         validation: Scores and compares skills.
         folder: The run's folder.
     """
-    if agent_text(state.current) != agent_text(state.best):
+    if skill_text(state.current) != skill_text(state.best):
         # Notes and guidance may have changed the current skill after its last trial.
         standing = await validation.of(state.current)
         if validation.verdict(standing, state.best_standing, state.best_standing, "final").decision.is_best:

@@ -215,6 +215,8 @@ class SkillTraining:
         why = refusal(skill, state.current, self.settings.evaluation.longest_skill, self.secrets)
         if why is not None:
             return found | {"action": "reject", "reason": why}
+        # Notes may have changed the current skill since it was scored.
+        state.standing = await validation.of(state.current)
         standing = await validation.of(skill)
         verdict = validation.verdict(standing, state.standing, state.best_standing, f"step {step}")
         if verdict.decision.is_accepted:

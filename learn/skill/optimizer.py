@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from learn.config import OptimizerConfig, UpdateMode
-from learn.skill.document import Edit, Source, agent_text
+from learn.skill.document import Edit, Source
 from learn.skill.patches import normalise
 from learn.skill.replies import (
     FailureKind,
@@ -28,6 +28,7 @@ from learn.skill.replies import (
     Suggestion,
     SuggestionReflection,
 )
+from rollout.trajectory import skill_text
 from skillweave.base.errors import AuthorError
 from skillweave.llm.ask import ask
 from skillweave.llm.backends.backend import Backend
@@ -230,7 +231,7 @@ class ModelOptimizer:
 
 def _both(before: str, now: str) -> dict[str, object]:
     """The skill of the epoch before, and whether it is that of now."""
-    return {"before": agent_text(before), "is_same": agent_text(before) == agent_text(now)}
+    return {"before": skill_text(before), "is_same": skill_text(before) == skill_text(now)}
 
 
 def changes_of(answer: object) -> list[Any]:
@@ -250,4 +251,5 @@ def shown_change(change: Change) -> str:
     """A change as the optimizer reads it: JSON without what is empty."""
     known = change.model_dump(mode="json", exclude_defaults=True, exclude={"merge_level"})
     origin = {"source_type": change.source_type, "support_count": change.support_count}
-    return json.dumps(known | origin, ensure_ascii=False)
+    text = json.dumps(known | origin, ensure_ascii=False)
+    return text.translate({0x2028: "\\u2028", 0x2029: "\\u2029", 0x85: "\\u0085"})

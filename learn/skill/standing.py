@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from evaluator.report.statistics import Interval, bootstrap, wilson
 from learn.config import GateConfig
-from learn.skill.document import agent_text
 from learn.skill.gate import GateDecision, decide, gain_p, gate_score
 from learn.skill.records import PartScore, RejectReason
 from learn.skill.scores import Row, mean_scores
 from learn.skill.trials import Trials, by_item
+from rollout.trajectory import skill_text
 
 KILO = 1000
 
@@ -63,7 +63,7 @@ class Validation:
         Raises:
             ProviderError, StopError, TooManyLostError: As `Trials.rows`.
         """
-        text = agent_text(skill)
+        text = skill_text(skill)
         if text not in self._known:
             rows = await self._trials.rows(skill, self._ids, range(self._settings.trials))
             self._known[text] = self._standing(rows, text)

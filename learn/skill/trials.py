@@ -13,12 +13,13 @@ from typing import NamedTuple, Protocol
 
 from evaluator.replay.trial import read_trajectory
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
-from learn.skill.document import agent_text, skill_digest
+from learn.skill.document import skill_digest
 from learn.skill.reasons import reason_of
 from learn.skill.scores import Row
 from rollout.cli.run import RolloutOptions, display, run_record
 from rollout.folder import RolloutFolder, RunFigures
 from rollout.shards import Cast, Sink, hold_here
+from rollout.trajectory import skill_text
 from rollout.world.source import WorldTasks
 from skillweave.base.errors import ProviderError, SkillweaveError
 from skillweave.config.sections import Config
@@ -91,7 +92,7 @@ class RolloutTrials:
 
     def folder_of(self, skill: str) -> Path:
         """The rollouts folder of a skill."""
-        return self._root / skill_digest(agent_text(skill))
+        return self._root / skill_digest(skill_text(skill))
 
     async def rows(self, skill: str, ids: Sequence[str], trials: range) -> list[Row]:
         """As `Trials.rows`."""
@@ -119,7 +120,7 @@ class RolloutTrials:
             folder = RolloutFolder(root)
             folder.store.prepare()
             folder.store.clean()
-            folder.store.write(SKILL_FILE, agent_text(skill).encode())
+            folder.store.write(SKILL_FILE, skill_text(skill).encode())
             rollout = self._config.rollout.model_copy(update={"skill": str(root / SKILL_FILE)})
             config = self._config.model_copy(update={"rollout": rollout})
             folder.fix(run_record(config, self._cast.source, RolloutOptions(Path(), root)))

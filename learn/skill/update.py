@@ -4,13 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from learn.config import SkillConfig
-from learn.skill.document import Edit, EditReport, agent_text, apply_edits, as_text, body_of, with_body
+from learn.skill.document import Edit, EditReport, apply_edits, as_text, body_of, with_body
 from learn.skill.items import leaks
 from learn.skill.optimizer import Briefing, Change, Optimizer, Reflected
 from learn.skill.patches import MergeSource, merge_patches, needs_ranking, select
 from learn.skill.records import RejectReason
 from learn.skill.replies import RewrittenSkill
 from learn.skill.schedule import autonomous_budget, budget_at
+from rollout.trajectory import skill_text
+
+MOST_CHANGES = 200
+"""Changes of one step that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ async def make_candidate(
         merge_batch_size=settings.gradient.merge_batch_size,
         merge=merge,
     )
+    # More than anybody proposes who means it; all of them go into one question.
+    merged = merged[:MOST_CHANGES]
     found = {id(change): leaks(_words(change), secrets) for change in merged}
     clean = [change for change in merged if not found[id(change)]]
     leaked = sorted({leak for reasons in found.values() for leak in reasons})
@@ -122,7 +128,7 @@ def refusal(candidate: str, current: str, longest: int, secrets: Mapping[str, st
     """Why a candidate is rejected without a trial; None if it is to be tried."""
     if len(candidate) > longest:
         return "size"
-    if agent_text(candidate) == agent_text(current):
+    if skill_text(candidate) == skill_text(current):
         return "unchanged"
     if leaks(body_of(candidate), secrets):
         return "leak"

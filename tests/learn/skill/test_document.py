@@ -12,7 +12,6 @@ from learn.skill.document import (
     NOTES_START,
     OPERATIONS,
     Edit,
-    agent_text,
     apply_edits,
     body_of,
     distinct_notes,
@@ -24,6 +23,7 @@ from learn.skill.document import (
     with_guidance,
     with_notes,
 )
+from rollout.trajectory import skill_text
 
 BODY = "# Skill\n\n- ask who calls\n- look it up\n"
 SKILL = with_notes(with_guidance(BODY, "Read the policy first."), ["Confirm before you write."])
@@ -141,9 +141,9 @@ def test_a_body_in_place_of_another_keeps_the_regions() -> None:
 
 
 def test_agents_read_no_markers_and_no_empty_regions() -> None:
-    assert agent_text(SKILL) == (f"{BODY}\nRead the policy first.\n\n{NOTES_HEADING}\n- Confirm before you write.\n")
-    assert agent_text(with_notes(with_guidance(BODY, ""), [])) == BODY
-    assert agent_text(BODY) == BODY
+    assert skill_text(SKILL) == (f"{BODY}\nRead the policy first.\n\n{NOTES_HEADING}\n- Confirm before you write.\n")
+    assert skill_text(with_guidance(BODY, "")) == BODY
+    assert skill_text(BODY) == BODY
 
 
 def test_the_digest_is_sixteen_digits_of_sha_256() -> None:

@@ -212,3 +212,28 @@ def test_what_is_wrong_is_said_in_one_line(small: Path, tmp_path: Path, more: li
     assert done.returncode == 2
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--split", "val"], "--split is for --eval-only"),
+        (["--set", "rollout.skill=a.md"], "begin with it by skill.skill_init"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(small: Path, tmp_path: Path, more: list[str], words: str) -> None:
+    done = trained(a_config(tmp_path, small), tmp_path / "out", *more)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_agents_of_a_run_with_the_best_skill_read_what_was_scored(whole: Path, small: Path, tmp_path: Path) -> None:
+    folder, skill = tmp_path / "rollouts", whole / "best_skill.md"
+    config = a_config(tmp_path, small)
+    choose = ("--set", f"rollout.skill={skill}", "--rollouts-dir", str(folder), "--split", "test", "--limit", "1")
+    assert ran("rollout", "run", "--config", str(config), *choose).returncode == 0
+    (path,) = folder.glob("[!.]*.jsonl")
+    prompt = json.loads(path.read_text().splitlines()[0])["messages"][0]["content"]
+    read = {file.read_text().strip() for file in (whole / "rollouts").glob("*/skill.md")}
+    assert prompt.partition("has taught you\n\n")[2] in read
+    assert "<!--" not in prompt.partition("has taught you\n\n")[2]
