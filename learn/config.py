@@ -158,10 +158,13 @@ class TrainerConfig(ConfigSection):
     command: list[str] = Field(default_factory=list)
     """The program and its arguments; `{data}` becomes the file of conversations (JSONL, messages and tools), `{model}`
     the folder to write, `{base}` the value of `base`, `{seed}` a number. None: the built-in small model."""
+    arguments: list[str] = Field(default_factory=list)
+    """Further arguments of the built-in small model's training: `[--epochs, "4"]`."""
     base: str = ""
     """The model to begin with, as the command names it. Every iteration begins with it anew."""
     python: str | None = None
-    """The Python that has PyTorch, for the built-in small model; null: the one of this command."""
+    """The Python that has PyTorch, for the built-in small model; null: the one of this command. It may change in a
+    folder."""
     environment: dict[str, str] = Field(default_factory=dict)
     """Variables added to the command's environment. No keys: they are written to the record."""
 
@@ -190,7 +193,7 @@ class EvolveConfig(ConfigSection):
     evaluation_trials: int = Field(default=1, ge=1)
     """Conversations of each held-out task."""
     control: bool = True
-    """Beside the evolved agent, train one on the first set alone, with another seed each iteration."""
+    """Beside each iteration, train a model on the first set alone, with the iteration's own seed."""
     trainer: TrainerConfig = TrainerConfig()
     agent: SpeakerConfig = SpeakerConfig(model="vllm/{model}")
     """The trained model as an agent; `{model}` becomes its folder. With `serve`, a server is started for it."""

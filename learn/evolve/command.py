@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evaluator.replay.rollouts import find_rollouts
 from learn.config import LearnConfig
 from learn.evolve.history import HISTORY, PAGE, history_of, write_history
 from learn.evolve.iteration import IterationPlace, prepare_first, run_iteration
@@ -48,6 +49,9 @@ def run_evolve(options: EvolveOptions) -> int:
     store.refuse_other_than_folder()
     setup = EvolveSetup(config, store, Dataset(Path(config.outputs_dir)))
     sets = task_sets(setup.dataset, config.evolve)
+    if config.evolve.first is not None:
+        # A wrong name is told before the folder is fixed to it.
+        find_rollouts(Path(config.evolve.first))
     store.prepare()
     with locked(store):
         store.clean()

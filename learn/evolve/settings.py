@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +27,12 @@ USER = "offline/user"
 ROLLOUT = ("engine", "prompt", "max_turns", "max_calls", "personas", "parts")
 EVALUATION = {"max_workers", "report_trajectories"}
 """Settings of the evaluation that change no score."""
-FREE: dict[str, Any] = {"folder": True, "iterations": True, "agent": {"serve", "base_url", "api_key_env", "stream"}}
+FREE: dict[str, Any] = {
+    "folder": True,
+    "iterations": True,
+    "trainer": {"python"},
+    "agent": {"serve", "base_url", "api_key_env", "stream"},
+}
 """Settings of `evolve` that may change in a folder."""
 SHOWN = 120
 """Characters of a value that an error shows."""
@@ -106,12 +112,25 @@ def _refuse_trainer(trainer: TrainerConfig) -> None:
     key, program = ("python", trainer_python(trainer)) if is_built_in(trainer) else ("command", trainer.command[0])
     if shutil.which(program) is None:
         raise ConfigError(f"evolve.trainer.{key}: there is no program {program!r}; install it, or give its path")
+    if is_built_in(trainer) and not _has_torch(program):
+        raise ConfigError(
+            f"{program!r} has no PyTorch, which the built-in small model needs; install it there (pip install torch), "
+            "or name a Python that has it in evolve.trainer.python"
+        )
+    if trainer.arguments and not is_built_in(trainer):
+        raise ConfigError("evolve.trainer.arguments are for the built-in small model; put yours into trainer.command")
     for needed in ("{data}", MODEL) if trainer.command else ():
         if not any(needed in argument for argument in trainer.command):
             raise ConfigError(
                 f"evolve.trainer.command has no {needed}; put it where the program takes "
                 f"{'the file of conversations' if needed == '{data}' else 'the folder to write'}"
             )
+
+
+def _has_torch(python: str) -> bool:
+    """Whether a Python finds PyTorch. It is not imported: that takes seconds."""
+    look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    return subprocess.run([python, "-c", look], check=False, capture_output=True).returncode == 0
 
 
 def _with_server(agent: SpeakerConfig, trainer: TrainerConfig) -> SpeakerConfig:

@@ -72,7 +72,7 @@ def _command(setup: EvolveSetup, place: str, model: Path, iteration: int) -> lis
     template: Sequence[str] = trainer.command
     if is_built_in(trainer):
         own = (trainer_python(trainer), "-m", "learn.small_model", "train")
-        template = (*own, "--data", "{data}", "--to", MODEL, "--seed", "{seed}")
+        template = (*own, "--data", "{data}", "--to", MODEL, "--seed", "{seed}", *trainer.arguments)
     values = {
         "data": str(setup.path(f"{place}/train.jsonl")),
         "model": str(model),

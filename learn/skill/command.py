@@ -12,7 +12,7 @@ from typing import get_args
 from pydantic import TypeAdapter, ValidationError
 
 from learn.config import LearnConfig
-from learn.skill.folder import BEST, REPLIES, ROLLOUTS, USAGE, SkillFolder
+from learn.skill.folder import BEST, EVALUATION, REPLIES, ROLLOUTS, USAGE, SkillFolder
 from learn.skill.items import FOLDER_SOURCE, PARTS, Items, Part, chosen_items, leaks, secrets_of
 from learn.skill.loop import SkillTraining
 from learn.skill.optimizer import ModelOptimizer
@@ -40,7 +40,6 @@ from skillweave.schema.record import Json
 from skillweave.schema.reports import QuestionMetrics
 
 FIRST_SKILL = "# Skill\n"
-EVALUATION = "eval_summary.json"
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def run_skill(options: SkillOptions) -> int:
         raise ConfigError("--split is for --eval-only; training takes its parts from skill.items")
     config = options.load()
     folder = SkillFolder(Path(config.skill.out_root))
-    folder.store.refuse_other_than_folder()
+    folder.refuse_others()
     initial = read_skill(options.skill if options.skill is not None else config.skill.skill_init)
     folder.store.prepare()
     with locked(folder.store):
@@ -284,8 +283,8 @@ def _use(options: SkillOptions, config: LearnConfig, skill: Path) -> str:
         given = shlex.quote(str(options.config))
         return f"python -m learn skill --config {given} --eval-only --skill {shlex.quote(str(skill))} --split test"
     return (
-        f"python -m rollout run --config config.yaml --outputs-dir {shlex.quote(config.outputs_dir)} "
-        f"--set rollout.skill={shlex.quote(str(skill))}"
+        f"python -m rollout run --config {shlex.quote(str(options.config))} --split test "
+        f"--rollouts-dir rollouts-with-skill --set rollout.skill={shlex.quote(str(skill))}"
     )
 
 

@@ -16,9 +16,16 @@ from skillweave.schema.record import Json, Record
 
 CONFIG, HISTORY, STATE, SUMMARY = "config.json", "history.json", "runtime_state.json", "summary.json"
 BEST, USAGE = "best_skill.md", "usage.json"
+EVALUATION, PAGE = "eval_summary.json", "report.html"
 REPLIES = f"{CACHE}/replies.sqlite"
 ROLLOUTS = "rollouts"
 """Below it, a rollouts folder for each skill that was tried, named by the skill's digest."""
+
+
+NAMES = frozenset((CONFIG, HISTORY, STATE, SUMMARY, BEST, USAGE, EVALUATION, ROLLOUTS, PAGE)) | frozenset(
+    ("skills", "steps", "slow_update", "meta_skill", "test_eval", "traces", "logs")
+)
+"""All that stands in the folder of a run."""
 
 
 class RuntimeState(Record):
@@ -42,6 +49,17 @@ class SkillFolder:
 
     def __init__(self, root: Path) -> None:
         self.store = Store(root, "run", option="--out")
+
+    def refuse_others(self) -> None:
+        """Raise ConfigError if there is something in the folder that no skill run writes."""
+        root = self.store.root
+        self.store.refuse_other_than_folder()
+        names = sorted(path.name for path in root.iterdir() if not path.name.startswith(".")) if root.is_dir() else []
+        others = [name for name in names if name not in NAMES]
+        if others:
+            raise ConfigError(
+                f"{str(root)!r} holds {others[0]!r}, which no skill run writes; give a new or empty folder with --out"
+            )
 
     def fix(self, config: dict[str, Json]) -> None:
         """Write `config.json`, or check that it is the same.

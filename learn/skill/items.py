@@ -68,7 +68,8 @@ def _of_part(source: TaskSource, part: Part, wanted: ItemsConfig, limit: int | N
         if isinstance(source, FolderItems):
             return selected(source.only(part), wanted.tasks, limit)
     except ConfigError as error:
-        raise ConfigError(f"skill.items has nothing for {part}: {error}") from error
+        reason = str(error).replace("--tasks", "skill.items.tasks")
+        raise ConfigError(f"skill.items has nothing for {part}: {reason}") from error
     raise ConfigError("skill.items: the tasks of rollout.parts.tasks are of no split; give skill.items.split_dir")
 
 
@@ -91,7 +92,10 @@ class Item(Record):
         if not isinstance(value, dict):
             return value
         known = {name: value[name] for name in cls.model_fields if name in value}
-        return known | ({"answers": [value["answer"]]} if "answer" in value and "answers" not in value else {})
+        if "answers" in value or "answer" not in value:
+            return known
+        answer = value["answer"]
+        return known | {"answers": answer if isinstance(answer, list) else [answer]}
 
 
 class ItemTask(GeneralReactTask):

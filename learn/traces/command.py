@@ -9,8 +9,9 @@ from interop.export.scores import OWN_RESULTS, open_scorer
 from learn.traces.change import by_class, figures_of, groups_of
 from learn.traces.figures import PASSED, TraceFigures, TraceSide
 from learn.traces.page import measures_of, traces_page
-from learn.traces.side import scored_folder
+from learn.traces.side import require_one_run, scored_folder
 from skillweave.base.command import counted, one_line
+from skillweave.base.errors import ConfigError
 from skillweave.base.store import CACHE, Store, locked
 from skillweave.config.sections import Config
 from skillweave.schema.task import Split
@@ -72,6 +73,9 @@ def write_traces(
     """
     store = Store(to, "traces", option="--to")
     store.refuse_other_than_folder()
+    for rollouts in (before, after):
+        require_one_run(rollouts)
+    _refuse_others_folder(to)
     store.prepare()
     with locked(store):
         store.clean()
@@ -83,6 +87,13 @@ def write_traces(
         store.write(FIGURES, figures.model_dump_json(indent=2).encode() + b"\n")
         _tidy(store)
     return figures
+
+
+def _refuse_others_folder(to: Path) -> None:
+    """Raise ConfigError if the folder to write to holds something else already."""
+    others = [] if not to.is_dir() else sorted(path.name for path in to.iterdir() if not path.name.startswith("."))
+    if others and not {FIGURES, PAGE} & {*others}:
+        raise ConfigError(f"{str(to)!r} holds {others[0]!r} and no traces; give a new or empty folder with --to")
 
 
 def _tidy(store: Store) -> None:

@@ -22,8 +22,10 @@ from evaluator.scoring.evaluate import NotScoredError
 from evaluator.scoring.worker_pool import EvaluationJob
 from interop.export.scores import Scorer, results_files, score
 from learn.traces.figures import UNKNOWN_TOOL, CallFigures, TraceSide
+from rollout.folder import RUN
 from skillweave.base.command import counted, one_line
 from skillweave.base.errors import ConfigError
+from skillweave.base.manifest import MANIFEST
 from skillweave.base.store import Store, digest_json
 from skillweave.schema.contract import TRANSFER
 from skillweave.schema.record import Json
@@ -130,6 +132,20 @@ def scored_folder(title: str, rollouts: Path, scorer: Scorer, store: Store, spli
     if not side.scored:
         raise ConfigError(f"no trajectory in {str(rollouts)!r} has a score: {_why(results)}")
     return side
+
+
+def require_one_run(rollouts: Path) -> None:
+    """Raise ConfigError if there is no such folder, if it is a dataset, or if it holds the trajectories of several
+    runs."""
+    if not rollouts.exists():
+        raise ConfigError(f"there is no rollouts folder {str(rollouts)!r}; give the one that a rollout run wrote")
+    if (rollouts / MANIFEST).is_file():
+        raise ConfigError(f"{str(rollouts)!r} is a dataset; give a folder that `python -m rollout run` wrote")
+    runs = sorted(path.parent for path in rollouts.rglob(RUN)) if rollouts.is_dir() else []
+    if len(runs) > 1:
+        raise ConfigError(
+            f"{str(rollouts)!r} holds the trajectories of {len(runs)} runs; give one of them, such as {str(runs[0])!r}"
+        )
 
 
 def _only_speakers(index: RolloutIndex, rollouts: Path) -> SpeakerNames:

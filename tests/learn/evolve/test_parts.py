@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from learn.config import EvolveConfig, LearnConfig, TrainerConfig
+from learn.evolve import settings
 from learn.evolve.figures import difference, held_out_figures, rate, shares
 from learn.evolve.phases import budget_left
 from learn.evolve.settings import EvolveSetup, agent_of, completed, config_of
 from learn.evolve.tasks import task_sets
+from skillweave.base.errors import ConfigError
 from skillweave.base.store import Store
 from skillweave.config.llm import LlmConfig, PriceConfig, SpeakerConfig
 from skillweave.config.sections import RolloutConfig
@@ -87,7 +89,10 @@ def test_a_phase_may_spend_what_the_other_phases_of_the_folder_left(small: Path,
     assert budget_left(a_setup(small, tmp_path, LearnConfig(llm=LlmConfig(budget_usd=1.0))), "first") == 0
 
 
-def test_the_built_in_model_is_served_by_its_own_program_and_its_user_is_scripted() -> None:
+def test_the_built_in_model_is_served_by_its_own_program_and_its_user_is_scripted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settings, "_has_torch", lambda python: True)
     config = completed(LearnConfig(evolve=EvolveConfig(trainer=TrainerConfig(python=sys.executable))))
     serve = config.evolve.agent.serve
     assert serve is not None
@@ -98,6 +103,12 @@ def test_the_built_in_model_is_served_by_its_own_program_and_its_user_is_scripte
     user = SpeakerConfig(model="openai/gpt-5")
     named = LearnConfig(rollout=RolloutConfig(user=user), evolve=EvolveConfig(trainer=TrainerConfig()))
     assert completed(named).rollout.user == user
+
+
+def test_a_python_without_pytorch_is_told_before_anything_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "_has_torch", lambda python: False)
+    with pytest.raises(ConfigError, match="has no PyTorch"):
+        completed(LearnConfig())
 
 
 def test_prices_and_names_of_a_trained_model_are_those_of_its_folder(small: Path, tmp_path: Path) -> None:

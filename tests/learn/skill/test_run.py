@@ -237,3 +237,12 @@ def test_agents_of_a_run_with_the_best_skill_read_what_was_scored(whole: Path, s
     read = {file.read_text().strip() for file in (whole / "rollouts").glob("*/skill.md")}
     assert prompt.partition("has taught you\n\n")[2] in read
     assert "<!--" not in prompt.partition("has taught you\n\n")[2]
+
+
+def test_a_folder_of_something_else_is_left_alone(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/queries").mkdir()
+    done = trained(a_config(tmp_path, small), tmp_path / "out")
+    assert done.returncode == 2
+    assert "'queries', which no skill run writes" in done.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["queries"]

@@ -224,3 +224,22 @@ def test_trials_of_a_task_are_paired_in_their_order() -> None:
     after = [a_result("t", 0), a_result("t", 5), a_result("t", 9), a_result("v", 0)]
     pairs = [(pair.before.trial, pair.after.trial) for pair in paired_results(before, after)]
     assert pairs == [(1, 0), (3, 5)]
+
+
+def test_a_dataset_and_several_runs_are_no_side_and_other_folders_are_not_written_to(
+    small: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "run.json").write_text("{}")
+    one = tmp_path / "runs" / "a"
+    several = ran(
+        "learn", "traces", str(one), str(tmp_path / "runs"), "--to", str(tmp_path / "t"), "--outputs", str(small)
+    )
+    assert "holds the trajectories of 2 runs" in several.stderr
+    dataset = ran("learn", "traces", str(one), str(small), "--to", str(tmp_path / "t"), "--outputs", str(small))
+    assert "is a dataset" in dataset.stderr
+    written = ran("learn", "traces", str(one), str(one), "--to", str(tmp_path / "runs"), "--outputs", str(small))
+    assert "holds 'a' and no traces" in written.stderr
+    assert [done.returncode for done in (several, dataset, written)] == [2, 2, 2]
+    assert not (tmp_path / "t").exists()
