@@ -5,7 +5,6 @@ same items of train.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from learn.config import SkillConfig
 from learn.skill.conversations import rendered
@@ -19,10 +18,8 @@ from learn.skill.records import ComparedItem, MetaSkillRecord, SlowUpdateRecord
 from learn.skill.replies import Guidance
 from learn.skill.scores import Row, mean_scores
 from learn.skill.standing import Validation
+from learn.skill.state import TrainingState
 from learn.skill.trials import Trials
-
-if TYPE_CHECKING:
-    from learn.skill.state import TrainingState
 
 SEED_STRIDE = 2000
 """Between the seeds of two epochs' samples."""
@@ -79,7 +76,7 @@ class EpochEnd:
         self._before: str | None = None
         """The skill at the end of the epoch before."""
 
-    async def finish(self, state: "TrainingState", epoch: int, folder: SkillFolder) -> None:
+    async def finish(self, state: TrainingState, epoch: int, folder: SkillFolder) -> None:
         """Update guidance and notes, as the settings say, and write what came of it."""
         choice = self._settings.optimizer
         before, self._before = self._before, state.current
@@ -145,7 +142,7 @@ class EpochEnd:
 
     async def _slow_update(
         self,
-        state: "TrainingState",
+        state: TrainingState,
         epoch: int,
         before: str,
         comparison: Comparison,
@@ -164,7 +161,7 @@ class EpochEnd:
         self._write_slow(folder, record)
 
     async def _guided(
-        self, state: "TrainingState", epoch: int, answer: Guidance, record: SlowUpdateRecord, folder: SkillFolder
+        self, state: TrainingState, epoch: int, answer: Guidance, record: SlowUpdateRecord, folder: SkillFolder
     ) -> SlowUpdateRecord:
         """Put guidance into the skill: always, or if the gate lets it pass. Its score is measured in any case."""
         text = answer.slow_update_content
@@ -190,9 +187,7 @@ class EpochEnd:
             state.crown(state.history[-1].step)
         return record.model_copy(update=given | {"action": action})
 
-    async def _meta_skill(
-        self, state: "TrainingState", epoch: int, before: str, shown: str, folder: SkillFolder
-    ) -> None:
+    async def _meta_skill(self, state: TrainingState, epoch: int, before: str, shown: str, folder: SkillFolder) -> None:
         answer = await self._optimizer.meta_skill(state.briefing, before, shown)
         record = MetaSkillRecord(epoch=epoch, action="skip_no_answer")
         if answer is not None and answer.meta_skill_content.strip():

@@ -138,7 +138,7 @@ class SkillTraining:
             candidate = await self._candidate(state, seen, hard)
             found |= await self._judged(state, candidate, step, validation)
             self._write_candidate(step, candidate)
-        await self._add_notes(state, seen.patches)
+        await self._add_notes(state, seen.patches, validation)
         self._record(state, found, seen, candidate)
 
     async def _reflected(self, state: TrainingState, epoch: int, batches: Sequence[Batch], path: str) -> Reflections:
@@ -215,8 +215,6 @@ class SkillTraining:
         why = refusal(skill, state.current, self.settings.evaluation.longest_skill, self.secrets)
         if why is not None:
             return found | {"action": "reject", "reason": why}
-        # Notes may have changed the current skill since it was scored.
-        state.standing = await validation.of(state.current)
         standing = await validation.of(skill)
         verdict = validation.verdict(standing, state.standing, state.best_standing, f"step {step}")
         if verdict.decision.is_accepted:
@@ -232,8 +230,8 @@ class SkillTraining:
             "reason": verdict.reason,
         }
 
-    async def _add_notes(self, state: TrainingState, patches: Sequence[Reflected]) -> None:
-        """Add reminders to the current skill. They state no rule that is not there; the next gate sees them."""
+    async def _add_notes(self, state: TrainingState, patches: Sequence[Reflected], validation: Validation) -> None:
+        """Add reminders to the current skill, which state no rule that is not there, and score it anew."""
         most = self.settings.optimizer.skill_aware_consolidate_threshold
         notes = self._harmless(note for patch in patches for note in patch.notes)
         for note in notes:
@@ -246,6 +244,9 @@ class SkillTraining:
             changed = replace_notes(state.current, kept)
             if len(changed) <= self.settings.evaluation.longest_skill:
                 state.current = changed
+        if notes:
+            # No later gate may compare with the score of another text.
+            state.standing = await validation.of(state.current)
 
     def _harmless(self, notes: Iterable[str]) -> list[str]:
         """Notes as the skill has them, without those that hold what no skill may hold."""

@@ -184,3 +184,21 @@ def test_items_that_are_not_as_they_should_be_are_named(place: Path, content: st
     assert done.returncode in (1, 2)
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_skill_that_got_notes_is_scored_with_them(place: Path) -> None:
+    """The note is all that the agent needs, so the score after it has to be that of the skill with the note."""
+
+    def reminds(heard: Heard) -> Act:
+        if "You improve a skill" not in heard.body["messages"][0]["content"]:
+            return act(heard)
+        note = "; ".join(f"{thing}: {colour}" for thing, colour in COLOURS.items())
+        return _said({"edits": [], "appendix_notes": [note]})
+
+    with ScriptedServer(reminds) as server:
+        aware = ("--set", "skill.optimizer.use_skill_aware_reflection=true")
+        assert trained(place, server.url, "out", *aware).returncode == 0
+    first = history_of(place / "out")[0]
+    assert first["action"] == "skip_no_patches"
+    assert (first["previous_score"], first["current_score"]) == (0, 1)
+    assert json.loads((place / "out/summary.json").read_text())["best_selection_hard"] == 1
