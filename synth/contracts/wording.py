@@ -21,6 +21,8 @@ ENDED_STATUSES = frozenset(
 """Statuses of rows of which nothing comes any more."""
 RELATIVE_SHARE = 0.35
 """Share of the near days that are said by their distance from today."""
+_KNOWN_BY = {"email": "email address", "phone": "phone number"}
+"""What people call values by which they identify themselves, if not by their names."""
 _SNAKE_CASE = re.compile(r"[a-z]+(_[a-z0-9]+)+")
 
 
@@ -81,8 +83,8 @@ def identifying_sentence(name: str, words: str, random: Random) -> str:
     Args:
         name: The parameter of the tool that signs in.
     """
-    noun = name_in_words(name)
-    ways = [f"My {noun} is {words}.", f"You should have {words} as my {noun}.", f"The {noun} on my file is {words}."]
+    noun = _KNOWN_BY.get(name, name_in_words(name))
+    ways = [f"My {noun} is {words}.", f"The {noun} on my file is {words}.", f"I am on file with the {noun} {words}."]
     return random.choice([*ways, f"I was born on {words}."] if "birth" in name else ways)
 
 

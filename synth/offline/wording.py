@@ -22,9 +22,14 @@ from synth.offline.services import EntityTalk, Talk, ToolTalk
 _VOWEL = re.compile(r"(?!eu|one\b|once|uni(?![mn])|us[eu])[aeiou]|x-|hour|honest|8|1[18]\b", re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Z]{2,}\b")
 """Abbreviations that are read letter by letter: `MRI`."""
-_MANY = re.compile(r"[^sui]s$")
+_MANY = re.compile(
+    r"[^sui]s$|\b(?:baggage|coaching|massage|mobilisation|needling|rehabilitation|removal|therapy|training|varnish|weather)$"
+)
+"""Ends of plurals, and of words for what is not counted."""
 _SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
-_PARTY = re.compile(r"\b(?:a )?party of 1\b(?![\d.,:])")
+_PEOPLE = re.compile(r"(?<![\d.,:])\b1 people\b")
+_OF_THEM = re.compile(r"(?<![\d.,:])\b1 (?:of them|in all)\b")
+_PARTY = re.compile(r"\b(?:a )?party of 1\b(?![.,:]?\d)")
 _ON_DAY = re.compile(r"\bon ((?:today|tomorrow|yesterday|last (?=[MTWFS]))\b)")
 _WHEN = re.compile(r" (?:on|at)$")
 WHOLE = "="
@@ -139,9 +144,10 @@ def _fill(way: str, value: str, noun: str = "") -> str:
 
 
 def tidy(text: str) -> str:
-    """The text with nouns after 1 in the singular, and days such as `tomorrow` without `on`."""
-    singular = _PARTY.sub("1 person", _SINGLE.sub(r"\1", text))
-    return _ON_DAY.sub(r"\1", singular).replace("instead instead", "instead")
+    """The text with nouns after 1 in the singular, days such as `tomorrow` without `on`, no space before a comma."""
+    singular = _PEOPLE.sub("1 person", _PARTY.sub("1 person", _SINGLE.sub(r"\1", text)))
+    one = _OF_THEM.sub("just 1", singular).replace(" ,", ",")
+    return _ON_DAY.sub(r"\1", one).replace("instead instead", "instead")
 
 
 def _rank(own: EntityTalk, column: str) -> int:

@@ -131,7 +131,7 @@ def test_an_insurer_is_told_nothing_of_bills_that_it_has_no_benefit_for(servers:
 @pytest.mark.parametrize(
     ("servers", "benefits"),
     [
-        (("BloodLab", "HealthPlan"), ["specialist consultation", "GP visit"]),
+        (("BloodLab", "HealthPlan"), ["specialist consultations", "GP visits"]),
         (("HealthPlan", "ImagingCentre"), ["diagnostic imaging"]),
         (("CornerPharmacy", "HealthPlan"), ["prescribed medicines"]),
         (("HealthPlan", "PhysioPractice"), ["physiotherapy"]),
