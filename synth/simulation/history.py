@@ -144,6 +144,9 @@ class Simulation:
                     self._visit(session, occasion)
                 else:
                     office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._account)
+            # What is due has happened by now: no hold or offer outlives its end.
+            session.now = self.world.now
+            office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._account)
             self._check(session, "the last change")
             tables = [entity.table for entity in self.world.blueprint.tables]
             self.history.rows = {table: session.rows(table) for table in tables}
