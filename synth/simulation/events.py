@@ -123,6 +123,8 @@ def broken_invariants(state: sqlite3.Connection, blueprint: Blueprint) -> list[B
 
 DAILY_RATE = 0.06
 """Rate, per day and row, at which an event of weight 1 happens."""
+DUE_WEIGHT = 100.0
+"""Weight from which an event is due as soon as it can happen: a hold lapses, a credit expires."""
 
 
 @dataclass
@@ -142,6 +144,8 @@ class BackOffice:
         days: float,
         check: Callable[[ContractSession, Event, Row], None],
         account: StepAccount,
+        *,
+        least: float = 0.0,
     ) -> None:
         """Let events happen as they would in some days.
 
@@ -150,11 +154,12 @@ class BackOffice:
             days: How much time has passed.
             check: Called after each event that changed a row, with the session, the event and the row picked.
             account: The context in which an event's SQL runs.
+            least: The weight that an event must have.
 
         Raises:
             ContractBroken: An event cannot pick its rows, or cannot happen to a row that it picked.
         """
-        for event in self.blueprint.events:
+        for event in (event for event in self.blueprint.events if event.weight >= least):
             chance = 1 - math.exp(-event.weight * self.rate * DAILY_RATE * days)
             with account("event", event.name):
                 drawn = [row for row in rows_for_event(session, event) if self.random.random() < chance]

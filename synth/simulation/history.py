@@ -21,7 +21,15 @@ from skillweave.world.world import World
 from synth.contracts.writes import columns_written
 from synth.search.arguments import ArgumentSearch
 from synth.search.values import DATETIME_FORMAT
-from synth.simulation.events import TOO_LONG, BackOffice, ContractBroken, ContractPart, InvariantMonitor, sql_failure
+from synth.simulation.events import (
+    DUE_WEIGHT,
+    TOO_LONG,
+    BackOffice,
+    ContractBroken,
+    ContractPart,
+    InvariantMonitor,
+    sql_failure,
+)
 from synth.simulation.people import SimulatedPeople, ToolRequest
 
 OFFICE_HOURS = (8, 13, 18)
@@ -146,7 +154,7 @@ class Simulation:
                     office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._account)
             # What is due has happened by now: no hold or offer outlives its end.
             session.now = self.world.now
-            office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._account)
+            office.work(session, 1 / len(OFFICE_HOURS), self._event_done, self._account, least=DUE_WEIGHT)
             self._check(session, "the last change")
             tables = [entity.table for entity in self.world.blueprint.tables]
             self.history.rows = {table: session.rows(table) for table in tables}
