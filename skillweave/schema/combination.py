@@ -46,6 +46,10 @@ class Superlative(Record):
     """The column that decides."""
     order: Literal["least", "most"]
     """Which end of its values is meant."""
+    foreseen: bool = False
+    """Whether the column is one of the call's own result: whichever visit costs least to cancel."""
+    allowed: bool = False
+    """Whether rows are passed over for which a rule forbids the call: the first slot that I may have."""
 
 
 class Condition(Record):
@@ -55,6 +59,8 @@ class Condition(Record):
     """The parameter of the call that names the row."""
     column: Name
     """The column of that row."""
+    foreseen: bool = False
+    """Whether the column is one of the call's own result: what it would cost."""
     noun: str
     """What the value is, in words."""
     holds: Literal["above", "at_most"]
@@ -82,6 +88,13 @@ class RowSet(Record):
     """Whether the rows of later months are meant too."""
     excepted: list[dict[str, Json]] = Field(default_factory=list)
     """Rows that are not meant, each by the columns that the user says of it."""
+    first: Superlative | None = None
+    """The order in which they are taken, first the `least` or the `most`; None: in any."""
+    budget: int | None = None
+    """Of the column `budget_column`, what the rows that are taken may have in all: the first one that would go beyond
+    it is left, and so are those behind it."""
+    budget_column: Name | None = None
+    """The column of the budget."""
     size: int
     """How many rows are meant."""
 
@@ -110,6 +123,8 @@ class CallTerms(Record):
     """When the user comes out with it; None: at once."""
     replaces: int | None = None
     """The template's call, from 0, that the user has thought better of, and wants this in its place."""
+    foreseen: str | None = None
+    """If the user does not want it made, but to hear what would come of it: what they want to hear, in words."""
 
 
 class Calculation(Record):
@@ -121,8 +136,8 @@ class Calculation(Record):
     """The read that shows what it is computed from."""
     call: int = 0
     """Its first golden call."""
-    sort: Literal["sum", "difference"]
-    """`sum`: of a column, over rows; `difference`: between two rows."""
+    sort: Literal["sum", "difference", "outcome"]
+    """`sum`: of a column, over rows; `difference`: between two rows; `outcome`: of calls that are not made."""
     column: Name
     """The column that counts."""
     noun: str

@@ -11,7 +11,7 @@ from skillweave.schema.record import Json, Record
 
 FormName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 """A form of request: `choice`, `condition`, `fallback`, `batch`, `aggregate`, `comparison`, `false_premise`,
-`change_of_mind`, `errands`, `pressure`, or one that a plug-in registers."""
+`change_of_mind`, `errands`, `pressure`, `what_if`, or one that a plug-in registers."""
 
 
 Basis = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -54,6 +54,17 @@ class MustNot(Record):
     """The reason in words."""
 
 
+class Foreseen(Record):
+    """What calls would result in that nobody makes: a fee before it falls due."""
+
+    calls: list[GoldenCall] = Field(min_length=1)
+    """The calls, each to be thought of as made alone, with its arguments as they stand."""
+    column: str
+    """The column of their results that counts; over several calls it is added up."""
+    rows: list[Json]
+    """Keys of the rows that they are about. The value can be worked out once results have shown these."""
+
+
 class FactToTell(Record):
     """A fact that the user has to be told."""
 
@@ -72,10 +83,15 @@ class FactToTell(Record):
     parts: list[Json] = Field(default_factory=list, exclude_if=operator.not_)
     """The values of results from which it is computed: a sum, a difference. It can be known once calls have returned
     all of them. The key is left out if a result holds the value itself."""
+    foreseen: Foreseen | None = Field(default=None, exclude_if=operator.not_)
+    """Set if no result shows the value, since it follows from the policy: what calls would result in that are not made.
+    The key is left out otherwise."""
 
     @property
     def shown(self) -> list[list[Json]]:
         """What results have to show before it can be known: of each list one value."""
+        if self.foreseen:
+            return [[row] for row in self.foreseen.rows]
         return [[part] for part in self.parts] if self.parts else [self.values]
 
 

@@ -57,6 +57,12 @@ class KnownRows(Record):
     """The column whose day lies in the month."""
     excepted: list[KnownRow] = Field(default_factory=list)
     """Rows that are not meant."""
+    first: Superlative | None = None
+    """The order in which they are taken; None: in any."""
+    budget: str | None = None
+    """Id of the known fact up to which an amount of theirs may go in all; None: all are meant."""
+    budget_column: str | None = None
+    """The column of that amount."""
 
 
 class Intent(Record):
@@ -93,10 +99,12 @@ class Intent(Record):
     """When the user comes out with it; None: at once."""
     every: KnownRows | None = None
     """`do`: the user wants it of each of these rows. `hear`: the sum over these rows is asked for."""
+    foreseen: bool = False
+    """`hear`: asked is what would come of the call, which is not to be made; `noun` says which value of its result."""
     compared: bool = False
     """`hear`: asked is the difference between the rows `row` and `other`, and which of them has less."""
     noun: str = ""
-    """For `every` and `compared` of `hear`: what the values are, in words."""
+    """For `every`, `compared` and `foreseen` of `hear`: what the values are, in words."""
     believed: str | None = None
     """`hear`: id of the known fact that is what the user takes the value to be, wrongly."""
 

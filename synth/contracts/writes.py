@@ -347,3 +347,25 @@ def _column_filled(tree: exp.Expr, node: exp.Expr) -> tuple[str, str] | None:
             if place is not None and place < len(names):
                 return tree.this.this.name, names[place]
     return None
+
+
+@lru_cache(maxsize=8)
+def columns_behind(world: World) -> dict[str, frozenset[Column]]:
+    """The columns that say what a tool's call comes to, by the tool's name: its effects read them in rows of before.
+
+    Keys and references, which only say which row is meant, are left out.
+    """
+    told = {
+        (entity.table, attribute.name)
+        for entity in world.blueprint.tables
+        for attribute in entity.attributes
+        if attribute.name != entity.key and attribute.references is None
+    }
+    return {
+        tool.name: frozenset(
+            column
+            for column in told & _reads(world, [effect.sql for effect in tool.effects])
+            if column[0] not in writes_of(world)[tool.name].inserts
+        )
+        for tool in world.blueprint.tools
+    }

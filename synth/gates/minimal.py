@@ -14,6 +14,7 @@ from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.gates.declined import calls_showing_reason
 from synth.gates.gate import TaskGate
+from synth.tasks.outcomes import deciding_calls
 from synth.tasks.replay import GoldenRun, Rejected, rows_of, run_golden
 
 _FROM_CALL = re.compile(r"call (\d+) ")
@@ -75,6 +76,7 @@ def _needed(world: World, combination: Combination, run: GoldenRun, kinds: Seque
     needed = {place for place, kind in enumerate(kinds) if kind != "read" or calls[place].tool in SESSION_TOOLS}
     needed |= {place for place in range(len(kinds)) if _tells(combination, run, place)}
     needed |= {*range(len(kinds), len(calls)), *calls_showing_reason(world, combination)}
+    needed |= deciding_calls(world, combination)
     for place in reversed(range(len(calls))):
         if place in needed:
             sources = calls[place].grounding.values()

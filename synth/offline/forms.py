@@ -51,6 +51,11 @@ def is_moment_name(name: str) -> bool:
 def first_of_kind(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[str, str], random: Random) -> str:
     """A row that is the first of its kind: `the earliest slot with Dr Novak`, `the room that costs least`."""
     own = talk_of(talk, row.entity)
+    if best.foreseen:
+        return _whichever(talk, row, best, words, random)
+    plain = best.model_copy(update={"allowed": False})
+    if best.allowed:
+        return f"{first_of_kind(talk, row, plain, words, random)} {random.choice(forms()['allowed'])}"
     sort = _sort_of(best.column)
     owner = "my" if own.mine else "the"
     # Of what one has already, `the last` may be the one that was booked last: a verb says what is meant.
@@ -65,12 +70,20 @@ def first_of_kind(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[s
     return f"{refer(_with(talk, row.entity, named), row, words, random)} {clause}"
 
 
+def _whichever(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[str, str], random: Random) -> str:
+    """A row by what would come of it: `whichever of my orders would bring the lowest cancellation fee`."""
+    together = rows_together(talk, KnownRows(entity=row.entity, columns=row.columns), words, random, alone=True)
+    way = random.choice(forms()["whichever"][best.order])
+    return str(way).format(rows=together, thing=thing_of(best.column))
+
+
 def rows_together(
-    talk: Talk, rows: KnownRows, words: Mapping[str, str], random: Random, *, is_sum: bool = False
+    talk: Talk, rows: KnownRows, words: Mapping[str, str], random: Random, *, is_sum: bool = False, alone: bool = False
 ) -> str:
     """Several rows at once: `all my appointments in April except the cleaning one`.
 
     Args:
+        alone: Whether one of them is meant: `my appointments`, without `all`.
         is_sum: Whether they are added up, rather than dealt with one by one.
     """
     own, parts = talk_of(talk, rows.entity), forms()
@@ -78,13 +91,17 @@ def rows_together(
     shared = KnownRow(entity=rows.entity, columns=rows.columns)
     named = refer(_with_noun(talk, rows.entity, many), shared, words, random).removeprefix("the ")
     named = _RELATIVE.sub(lambda match: f"that {_VERBS.get(match['verb'], match['verb'][:-1])}", named)
-    said = [random.choice(parts["all_added" if is_sum else "all"]), "my" if own.mine else "the", named]
+    all_of = "" if alone else random.choice(parts["all_added" if is_sum else "all"])
+    said = [*([all_of] if all_of else []), "my" if own.mine else "the", named]
     if rows.month:
         way = random.choice(parts["since_month" if rows.since else "in_month"])
         said.append(way.format(month=words[rows.month]))
     if rows.excepted:
         without = " and ".join(one_of_them(talk, row, words, random) for row in rows.excepted)
         said.append(random.choice(parts["without" if is_sum else "but"]).format(rows=without))
+    if rows.first and rows.budget:
+        way = random.choice(parts["up_to"])
+        said.append(way.format(verb=verb_of(rows.first.column), limit=words[rows.budget]))
     return tidy(" ".join(said))
 
 
@@ -104,6 +121,12 @@ def sum_asked(talk: Talk, intent: Intent, words: Mapping[str, str], random: Rand
     way = random.choice(sums.get(sort, sums["other"]))
     rows = rows_together(talk, intent.every, words, random, is_sum=True)
     return way.format(rows=rows, thing=thing_of(intent.noun))
+
+
+def foreseen_asked(request: str, intent: Intent, random: Random) -> str:
+    """A noun clause that asks what something would come to: `what the refund would be if I were to cancel my visit`."""
+    ways = forms()["what_ifs"]["all" if intent.every else "one"]
+    return tidy(str(random.choice(ways)).format(thing=thing_of(intent.noun), request=request))
 
 
 def difference_asked(noun: str, random: Random) -> str:

@@ -7,7 +7,7 @@ from random import Random
 
 from skillweave.schema.request import Intent, KnownFact, KnownRow, UserRequest
 from synth.contracts.wording import name_in_words
-from synth.offline.forms import difference_asked, first_of_kind, rows_together, sum_asked
+from synth.offline.forms import difference_asked, first_of_kind, foreseen_asked, rows_together, sum_asked
 from synth.offline.services import Talk, ToolTalk
 from synth.offline.wording import CompanyWords, named, refer, talk_of, tidy, with_article
 from synth.tasks.requests import set_facts
@@ -86,6 +86,8 @@ class Phrasing:
         return self._filled(" ".join([phrase, *clauses]), intent)
 
     def _question(self, intent: Intent) -> str:
+        if intent.foreseen:
+            return foreseen_asked(self.phrase(intent.model_copy(update={"kind": "do"})), intent, self.random)
         if intent.every:
             self.mentioned |= {*set_facts(intent.every)}
             return sum_asked(self.talk, intent, self.words, self.random)

@@ -86,6 +86,7 @@ class Teller:
             request = requests[place]
             if intent.kind == "hear":
                 yield f"You want to know {_to_you(request)}."
+                yield from forms()["only_asking_goals"] if intent.foreseen else ()
                 yield from self._beliefs(intent, "belief_goals")
             elif intent.condition or intent.instead_of is not None:
                 yield self._on_terms(intent, _to_you(request), "condition_goals", "fallback_goals")
@@ -186,6 +187,7 @@ class Teller:
         for place, intent in (one for one in asked if one[1].kind == "hear" and one[0] in requests):
             frame = self.random.choice(question) if is_first else next(more)
             yield frame.format(ask=requests[place])
+            yield from [self.random.choice(forms()["only_asking"])] if intent.foreseen else []
             yield from self._beliefs(intent)
             is_first = False
 

@@ -89,6 +89,11 @@ class FactCollector:
             since=meant.since,
             day_column=meant.day_column,
             excepted=[self._known_row(meant.entity, None, row) for row in meant.excepted],
+            first=meant.first,
+            budget=self._own("budget", meant.budget_column, meant.budget, f"{name_in_words(name)}: limit in all")
+            if meant.budget is not None and meant.budget_column
+            else None,
+            budget_column=meant.budget_column,
         )
 
     def limit(self, condition: Condition) -> str:

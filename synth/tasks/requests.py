@@ -48,7 +48,8 @@ def _collected(template: TaskTemplate, combination: Combination, facts: FactColl
     """The intents; what the user knows is in `facts` afterwards."""
     intents = _write_intents(template, combination, facts)
     intents += _question_intents(template, combination, facts, random)
-    intents += [_computed_intent(combination, facts, question) for question in combination.questions]
+    shown = [question for question in combination.questions if question.sort != "outcome"]
+    intents += [_computed_intent(combination, facts, question) for question in shown]
     for parameter, value in combination.credentials.items():
         facts.add(f"me.{parameter}", value, f"me: {name_in_words(parameter)}", secret=True)
     # What only a look-up needs (a day to search from) is known too, unless a row's own words say it already.
@@ -87,6 +88,7 @@ def set_facts(rows: KnownRows) -> Iterator[str]:
     """Ids of the facts that say which rows are meant together."""
     yield from rows.columns.values()
     yield from [rows.month] if rows.month else []
+    yield from [rows.budget] if rows.budget else []
     yield from (name for row in rows.excepted for name in row.columns.values())
 
 
@@ -124,6 +126,7 @@ def _on_terms(
             "replaces": None if terms.replaces is None else numbers[terms.replaces],
             "later": terms.later,
             "every": facts.rows(terms.every) if terms.every else None,
+            **({"kind": "hear", "foreseen": True, "noun": terms.foreseen} if terms.foreseen else {}),
         }
     )
 

@@ -20,14 +20,18 @@ def terms_in_words(intent: Intent) -> Iterator[str]:
     if intent.condition and intent.kind == "do":
         row, noun = intent.rows.get(intent.condition.parameter), intent.condition.noun
         value = f"the {noun} of {row_label(row, intent)}" if row else f"the {noun}"
+        value = f"the {noun} that it would bring" if intent.condition.foreseen else value
         limit = f"{intent.condition.holds.replace('_', ' ')} <{intent.condition_fact}>"
         yield f"only if {value} is {limit}; if not, it stays undone, and they want to be told the {noun}"
     elif intent.condition:
         yield "asked for in case the condition does not hold, and nowhere else"
     if intent.instead_of is not None:
         yield f"only if wish {intent.instead_of + 1} cannot be done"
-    if intent.every and intent.kind == "do":
+    if intent.every and (intent.kind == "do" or intent.foreseen):
         yield f"for {_rows(intent.every)}"
+    if intent.foreseen:
+        in_all = " in all" if intent.every else ""
+        yield f"only asked about: they want to hear what the {intent.noun} would be{in_all}, and nothing is to be done"
     if intent.believed:
         yield f"they say that they take it to be <{intent.believed}>"
     if intent.later:
@@ -37,6 +41,8 @@ def terms_in_words(intent: Intent) -> Iterator[str]:
 
 def computed(intent: Intent) -> str:
     """What is asked for where no result shows it: a sum, a difference. Empty for other wishes."""
+    if intent.foreseen:
+        return ""
     if intent.every and intent.kind == "hear":
         return f"the {intent.noun} of {_rows(intent.every)}, added up"
     if intent.compared:
@@ -54,9 +60,12 @@ def row_label(row: KnownRow, intent: Intent) -> str:
 
 def _meant(best: Superlative) -> str:
     name = name_in_words(best.column)
+    allowed = ", of those that the rules allow" if best.allowed else ""
+    if best.foreseen:
+        return f"whichever of them brings the {best.order} {name} if it is done"
     if best.column.endswith(("_at", "_on", "_until")):
-        return f"the {'earliest' if best.order == 'least' else 'latest'} ({name})"
-    return f"the one with the {best.order} {name}"
+        return f"the {'earliest' if best.order == 'least' else 'latest'} ({name}){allowed}"
+    return f"the one with the {best.order} {name}{allowed}"
 
 
 def _rows(rows: KnownRows) -> str:
@@ -66,7 +75,14 @@ def _rows(rows: KnownRows) -> str:
         shared.append(f"{'since' if rows.since else 'in'} <{rows.month}> ({name_in_words(rows.day_column or '')})")
     excepted = [f"<{fact.partition('.')[0]}>" for row in rows.excepted for fact in [next(iter(row.columns.values()))]]
     but = f" but {' and '.join(excepted)}" if excepted else ""
-    return f"every {_noun(rows.entity)} {', '.join(shared)}".strip() + but
+    order = ""
+    if rows.first and rows.budget:
+        end = "earliest" if rows.first.order == "least" else "latest"
+        order = (
+            f", the {end} ({name_in_words(rows.first.column)}) first, one after another, until the next would take the "
+            f"{name_in_words(rows.budget_column or '')} in all above <{rows.budget}>"
+        )
+    return f"every {_noun(rows.entity)} {', '.join(shared)}".strip() + but + order
 
 
 def _noun(entity: str) -> str:

@@ -16,6 +16,7 @@ from synth.tasks.forms.condition import ConditionForm
 from synth.tasks.forms.declines import FallbackForm, PressureForm
 from synth.tasks.forms.errands import ErrandsForm
 from synth.tasks.forms.form import FormRecipe, FormSetting
+from synth.tasks.forms.what_if import WhatIfForm
 from synth.tasks.kinds import TemplateSource, derived_templates
 
 __all__ = ["FORMS", "FormRecipe", "FormSetting", "form_templates", "templates_from"]
@@ -29,6 +30,7 @@ FORMS: Registry[FormRecipe] = Registry(
         "batch": BatchForm(),
         "aggregate": AggregateForm(),
         "comparison": ComparisonForm(),
+        "what_if": WhatIfForm(),
         "false_premise": FalsePremiseForm(),
         "change_of_mind": ChangeOfMindForm(),
         "pressure": PressureForm(),

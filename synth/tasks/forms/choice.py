@@ -1,7 +1,7 @@
 """Form `choice`: the user means the first of several rows, as the earliest slot or the cheapest fare.
 
-The golden row is the only first one among all rows that the read shows and that the other words fit. The runner-up is
-a course that has to fail.
+The golden row is the only first one among all rows that the read shows and that the other words fit; or the first for
+which the rules allow the call. The runner-up is a course that has to fail, and so is a row that is forbidden.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,9 +13,17 @@ from skillweave.schema.contract import CallResult
 from skillweave.schema.criteria import Course, GoldenCall, RequestForm
 from skillweave.schema.record import Json
 from skillweave.schema.template import OmittedSlot, TaskTemplate
-from skillweave.world.replay import result_reference
+from skillweave.world.replay import rebound, result_reference
 from skillweave.world.world import World
-from synth.contracts.visibility import column_origins, is_owned_by_person, subject_entity
+from synth.contracts.visibility import (
+    column_origins,
+    columns_seen,
+    columns_to_look_up,
+    is_owned_by_person,
+    subject_entity,
+)
+from synth.contracts.writes import Column
+from synth.tasks.forms.choice_by_outcome import choices_by_outcome, chosen_by_outcome, weighed_by_outcome
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -36,10 +44,12 @@ from synth.tasks.forms.form import (
     without_form,
 )
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
-from synth.tasks.replay import Rejected, rows_of
+from synth.tasks.replay import Rejected, make_calls, open_session, rows_of
 
 LEAST_ROWS = 3
 """Rows to choose from, at least."""
+MOST_FORBIDDEN = 3
+"""Rows that are passed over because the call is forbidden for them, at most."""
 MOST_WISHES = 12
 """Wishes that are tried for one caller."""
 AHEAD = ("from", "since", "after")
@@ -51,13 +61,17 @@ _PRICES = frozenset({"price", "fare", "rate", "nightly", "daily", "total", "cost
 _ORDERS: tuple[Literal["least", "most"], ...] = ("least", "least", "most")
 
 
-class _Wish(NamedTuple):
+class Wish(NamedTuple):
     best: Superlative
     said: dict[str, Json]
     """Columns of the rows to choose from, with their values."""
     place: int
     """Its place in the list."""
+    ranked: Sequence[int]
+    """The places of all rows to choose from, the first of its kind first."""
     runner_up: int
+    forbidden: Sequence[int] = ()
+    """Places of the rows before it for which a rule forbids the call."""
 
 
 class ChoiceForm(FormRecipe):
@@ -74,12 +88,15 @@ class ChoiceForm(FormRecipe):
                     if parameter not in settled and call.demanded_by is None and is_listed:
                         focus = OmittedSlot(call=number, parameter=parameter)
                         yield formed(goal, "choice", f"best_{parameter}", focus=focus)
+            yield from choices_by_outcome(goal, source)
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance in which the row is the first of its kind."""
         focus = setting.template.focus
         if focus is None:
             raise NoInstance("nothing to choose")
+        if setting.template.form_detail:
+            return chosen_by_outcome(setting, focus.parameter)
         instance = setting.plain(without_form(setting.template))
         step = instance.steps[focus.call - 1]
         listed = listed_row(instance, step, focus.parameter)
@@ -89,13 +106,12 @@ class ChoiceForm(FormRecipe):
         results = setting.run(golden[: listed.place + 1])
         listed = ListedRow(listed.mention, listed.place, listed.index, listed.column, rows_of(results[-1]))
         for wish in islice(_wishes(setting, listed, golden[listed.place].arguments), MOST_WISHES):
-            changed = _choosing(golden, listed, wish.place)
-            if not setting.is_lawful(changed):
+            chosen = _first_allowed(setting, golden, listed, wish, step)
+            if chosen is None:
                 continue
-            runner_up = _choosing(golden, listed, wish.runner_up)
+            wish, changed = chosen, _choosing(golden, listed, chosen.place)
             _settle(setting, instance, listed, wish, setting.run(changed), changed)
-            wrong = [Course(name="runner_up", calls=literal(_as_made(setting, runner_up)))]
-            add_form(instance, "choice", wrong=wrong if setting.is_lawful(runner_up) else [])
+            add_form(instance, "choice", wrong=_wrong_rows(setting, golden, listed, wish))
             change_terms(instance, focus.call - 1, best={focus.parameter: wish.best})
             return instance
         raise NoInstance("no row is the first of its kind, and lawful")
@@ -111,6 +127,53 @@ class ChoiceForm(FormRecipe):
         return {"rows_to_choose_from": weighed}
 
 
+def _first_allowed(
+    setting: FormSetting, golden: Sequence[GoldenCall], listed: ListedRow, wish: Wish, step: int
+) -> Wish | None:
+    """The wish with the first of its rows for which the call is allowed; None if it is not for one of the first few, or
+    if what forbids it cannot be known."""
+    tool, seen = setting.tool(golden[step].tool), set[Column]()
+    for call in golden[:step]:
+        seen |= columns_seen(setting.world.blueprint, tool, setting.tool(call.tool), call.arguments)
+    for number, place in enumerate(wish.ranked[: MOST_FORBIDDEN + 1]):
+        changed = _choosing(golden, listed, place)
+        if setting.is_lawful(changed):
+            if number and number + 1 >= len(wish.ranked):
+                return None
+            best = wish.best.model_copy(update={"allowed": bool(number)})
+            runner_up = wish.ranked[number + 1]
+            return wish._replace(best=best, place=place, runner_up=runner_up, forbidden=wish.ranked[:number])
+        rules = _forbidding(setting, changed, step)
+        if not rules or any(columns_to_look_up(setting.world.blueprint, tool, rule) - seen for rule in rules):
+            return None
+    return None
+
+
+def _forbidding(setting: FormSetting, golden: Sequence[GoldenCall], step: int) -> list[str]:
+    """The rules that the call at a place breaks, after those before it; none if it fails for another reason."""
+    with setting.open() as session:
+        results = make_calls(session, golden[: step + 1])
+    if not all(result.ok and not result.violations for result in results[:-1]):
+        return []
+    error = results[-1].error
+    return [*([error.rule] if error and error.rule else []), *results[-1].violations]
+
+
+def _wrong_rows(setting: FormSetting, golden: Sequence[GoldenCall], listed: ListedRow, wish: Wish) -> list[Course]:
+    """The courses with the runner-up, and with a row before the golden one that only the policy forbids."""
+    wrong = []
+    runner_up = _choosing(golden, listed, wish.runner_up)
+    if setting.is_lawful(runner_up):
+        wrong.append(Course(name="runner_up", calls=literal(_as_made(setting, runner_up))))
+    for place in wish.forbidden:
+        calls = _choosing(golden, listed, place)
+        with setting.open() as session:
+            results = make_calls(session, calls)
+        if all(result.ok for result in results):
+            wrong.append(Course(name="forbidden_row", calls=literal(_with_arguments(calls, results))))
+    return wrong
+
+
 def _weighed(world: World, combination: Combination, step: int, parameter: str, best: Superlative) -> int:
     """How many rows the user's words leave to choose from. Raises Rejected if the golden row is not the first one."""
     call = combination.calls[step]
@@ -120,13 +183,31 @@ def _weighed(world: World, combination: Combination, step: int, parameter: str, 
         raise Rejected("another is the first of its kind", f"{call.tool}.{parameter} is of no list")
     column = source.path.rpartition(".")[2]
     rows = [row for row in rows_in_every_view(world, combination, source.call) if fits(row, mention.columns)]
+    if best.foreseen:
+        return weighed_by_outcome(world, combination, step, parameter, best, [str(row.get(column)) for row in rows])
     values: dict[Json, Json] = {str(row.get(column)): row.get(best.column) for row in rows}
     own = values.pop(mention.key, None)
-    if own is None or any(value is None or not _is_before(own, value, best) for value in values.values()):
+    others = [key for key, value in values.items() if own is None or value is None or not _is_before(own, value, best)]
+    if own is None or (others and not best.allowed) or any(values[key] == own for key in others):
         raise Rejected("another is the first of its kind", f"{best.order} {best.column} of {mention.columns}")
+    if allowed := [key for key in others if not _is_forbidden(world, combination, step, mention.key, key)]:
+        raise Rejected("another is the first of its kind", f"{allowed[0]} is allowed, too")
+    if best.allowed and not others:
+        raise Rejected("nothing to choose", "no row is passed over")
     if len(values) < LEAST_ROWS - 1:
         raise Rejected("nothing to choose", f"{mention.columns} leaves {len(values) + 1} rows")
     return len(values) + 1
+
+
+def _is_forbidden(world: World, combination: Combination, step: int, own: Json, key: Json) -> bool:
+    """Whether a rule forbids a golden call with another row in the place of its own, wherever it names that."""
+    call = combination.calls[step]
+    with open_session(world, combination) as session:
+        session.caller = combination.caller
+        results = make_calls(session, combination.golden[:step])
+        arguments = {name: key if value == own else value for name, value in rebound(call, results).items()}
+        result = session.peek(call.tool, arguments)
+    return bool(result.violations) or bool(result.error and result.error.rule)
 
 
 def _is_before(own: Json, value: Json, best: Superlative) -> bool:
@@ -158,7 +239,7 @@ def _from_today(setting: FormSetting, instance: Instance, place: int) -> list[Go
     return [*instance.golden[:place], changed, *instance.golden[place + 1 :]]
 
 
-def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) -> Iterator[_Wish]:
+def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) -> Iterator[Wish]:
     """Wishes that leave several rows, of which one alone is the first, in a drawn order.
 
     Args:
@@ -196,7 +277,7 @@ def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) 
         others = amounts if column in amounts else due or moments
         is_clear = all(_is_first(rows, fitting, ranked[0], other, order) for other in others) if ranked else False
         if len(ranked) >= LEAST_ROWS and is_clear:
-            yield _Wish(Superlative(column=column, order=order), said, ranked[0], ranked[1])
+            yield Wish(Superlative(column=column, order=order), said, ranked[0], ranked, ranked[1])
 
 
 def _is_price(column: str) -> bool:
@@ -236,7 +317,7 @@ def _settle(
     setting: FormSetting,
     instance: Instance,
     listed: ListedRow,
-    wish: _Wish,
+    wish: Wish,
     results: Sequence[CallResult],
     golden: Sequence[GoldenCall],
 ) -> None:

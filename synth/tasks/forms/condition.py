@@ -1,5 +1,7 @@
 """Form `condition`: the user wants something done if a value is on one side of a limit, and has to look it up.
 
+The value stands in a list, or is what the deed itself would come to, which only the policy gives away beforehand.
+
 Both branches occur. Where the condition is met, the golden calls do what is wanted. Where it is not, the user is told
 the value, and doing it all the same is a course that has to fail.
 """
@@ -14,10 +16,19 @@ from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.record import Json
 from skillweave.schema.template import OmittedSlot, RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.canonical import dump
-from skillweave.world.replay import result_reference
+from skillweave.world.replay import rebound, result_reference
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
 from synth.tasks.facts import LEAST_CENTS, fact_of, worthless
+from synth.tasks.forms.foreseeing import (
+    amount_foreseen,
+    decided_first,
+    foreseen_fact,
+    is_gain,
+    leave_undone,
+    outcome_question,
+    own_mentions,
+)
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -40,12 +51,22 @@ from synth.tasks.forms.form import (
 )
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import UNDONE
-from synth.tasks.replay import Rejected
+from synth.tasks.outcomes import (
+    amount_of,
+    amounts_foreseen,
+    check_foreseen,
+    outcome,
+    outcome_nouns,
+    shown_amounts,
+)
+from synth.tasks.replay import Rejected, make_calls, open_session
 
 STEPS = (500, 1000, 2000, 2500, 5000, 10000)
 """Limits are multiples of one of these amounts, in cents."""
 DAYS = (2, 3, 5, 7, 10)
 """Days between a day and the limit."""
+MOST_OUTCOMES = 2
+"""Amounts in a deed's result on which it is made to depend."""
 NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance", "cost", "premium", "deposit")
 """Words of amounts on which people make something depend."""
 
@@ -85,14 +106,17 @@ class ConditionForm(FormRecipe):
                         calls = [*goal.calls, TemplateCall(tool=read)]
                         told = {"kind": "inform", "calls": calls, "tell": [tell]}
                         yield formed(goal, "condition", f"unless_{column}", **shared, **told)
+            yield from _on_outcomes(goal, source) if call else ()
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance whose condition is met, or one whose condition is not."""
         template, focus = setting.template, setting.template.focus
         is_met, column = template.kind == "do", template.form_detail
+        if focus is None:
+            return _of_outcome(setting, is_met=is_met)
         deed = {} if is_met else {"kind": "do", "calls": template.calls[:1], "tell": []}
         instance = setting.plain(without_form(template, **deed))
-        listed = listed_row(instance, instance.steps[0], focus.parameter) if focus else None
+        listed = listed_row(instance, instance.steps[0], focus.parameter)
         if listed is None or column not in listed.row or column in listed.mention.columns:
             raise NoInstance("the value that decides is not looked up")
         if not _is_one_value(instance, listed, column):
@@ -109,9 +133,63 @@ class ConditionForm(FormRecipe):
         decided = 0
         for terms in combination.terms:
             if terms.condition is not None:
-                _check_side(world, combination, combination.steps[terms.call], terms.condition)
+                check = _check_outcome if terms.condition.foreseen else _check_side
+                check(world, combination, combination.steps[terms.call], terms.condition)
                 decided += 1
         return {"conditions": decided}
+
+
+def _on_outcomes(goal: TaskTemplate, source: TemplateSource) -> Iterator[TaskTemplate]:
+    """For each amount in a deed's result one template for either branch."""
+    nouns = outcome_nouns([goal])
+    tool = source.blueprint.tool(goal.calls[0].tool)
+    for column in amounts_foreseen(tool)[:MOST_OUTCOMES]:
+        noun = nouns.get((tool.name, column), noun_of(column))
+        shared = {"form_detail": f"{column} {noun}", "reasons": _REASONS, "tell": []}
+        yield formed(goal, "condition", f"if_foreseen_{column}", **shared)
+        yield formed(goal, "condition", f"unless_foreseen_{column}", kind="inform", **shared)
+
+
+def _of_outcome(setting: FormSetting, *, is_met: bool) -> Instance:
+    """An instance that turns on what the deed itself would come to."""
+    template, random = setting.template, setting.random
+    column, _, noun = template.form_detail.partition(" ")
+    instance = setting.plain(without_form(template, kind="do"))
+    deed = decided_first(setting, instance)
+    if instance.steps[0] + 1 != len(instance.golden):
+        raise NoInstance("what it would come to is not the last thing")
+    value = amount_of(instance.results[-1], column)
+    before = setting.run(instance.golden[:-1])
+    if value is None or (value and value in shown_amounts(before)) or (not value and not is_met):
+        raise NoInstance("what it would come to is no secret")
+    # People give something up if it is dear, and take it if it brings them enough.
+    is_high = is_gain(column) == is_met
+    limit = _limit(value, column, random, is_high=is_high) if value else random.choice(STEPS)
+    holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
+    if (is_above(value, limit) == (holds == "above")) != is_met:
+        raise NoInstance("the value that decides decides otherwise")
+    if not is_met:
+        leave_undone(instance)
+        instance.results = before
+        amount = amount_foreseen(setting, instance, [deed], column)
+        rows = own_mentions(instance)
+        if not rows:
+            raise NoInstance("what it would come to is about no row")
+        instance.communicate = [foreseen_fact([deed], rows, column, noun, amount)]
+        instance.questions = [outcome_question(deed.tool, column, noun)]
+    wrong = [] if is_met else [Course(name="done_all_the_same", calls=literal([*instance.golden, deed]))]
+    add_form(instance, "condition", wrong=wrong)
+    condition = Condition(
+        parameter=next(iter(deed.arguments)),
+        column=column,
+        foreseen=True,
+        noun=noun,
+        holds=holds,
+        limit=limit,
+        then="do" if is_met else "leave",
+    )
+    change_terms(instance, 0, condition=condition)
+    return instance
 
 
 def nouns_of(goals: Sequence[TaskTemplate]) -> dict[tuple[str, str], tuple[str, list[str]]]:
@@ -214,6 +292,24 @@ def _leave(setting: FormSetting, instance: Instance, listed: ListedRow) -> Cours
     rivals = [row.get(wanted.column) for row in listed.rows]
     instance.communicate = [fact_of(0, wanted, listed.row[wanted.column], rivals)]
     return Course(name="done_all_the_same", calls=literal([*calls, undone]))
+
+
+def _check_outcome(world: World, combination: Combination, step: int, condition: Condition) -> None:
+    """Check that a call would come to the same at the start and at its place, on the side that the task says."""
+    check_foreseen(world, combination)
+    golden = combination.golden[: min(step, len(combination.golden))]
+    with open_session(world, combination) as session:
+        session.caller = combination.caller
+        first = amount_of(outcome(session, combination.calls[step]), condition.column)
+        results = make_calls(session, golden)
+        call = combination.calls[step]
+        then = call.model_copy(update={"arguments": rebound(call, results)})
+        last = amount_of(outcome(session, then), condition.column)
+    if first is None or first != last:
+        raise Rejected("the condition decides nothing", f"{condition.column} would be {first}, then {last}")
+    is_met = is_above(first, condition.limit) == (condition.holds == "above")
+    if is_met != (condition.then == "do"):
+        raise Rejected("the condition decides otherwise", f"{condition.column} is {first}, limit {condition.limit}")
 
 
 def _check_side(world: World, combination: Combination, step: int, condition: Condition) -> None:

@@ -26,6 +26,7 @@ from synth.tasks.forms.form import (
 )
 from synth.tasks.forms.joining import joined
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.outcomes import foreseen_amount
 from synth.tasks.replay import rows_of
 
 LATER_SHARE = 0.35
@@ -34,7 +35,7 @@ LEAST_PARTS, SIZES = 3, 3
 """Parts of a compound, at least, and in how many sizes compounds come."""
 DECLINED_SHARE = 0.2
 """How often a compound is to have a part that is declined."""
-COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure", "batch"})
+COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure", "batch", "what_if"})
 """Forms of which many people can have a request."""
 COMPOUNDS = 10
 """Compounds that are sought for each family of a split."""
@@ -212,6 +213,10 @@ def _own_rows(setting: FormSetting, made: Instance) -> set[str]:
 def _check_lasting(setting: FormSetting, whole: Instance, part: TaskTemplate, made: Instance) -> None:
     """Check that a question has the same answer before all deeds and after them."""
     first, last = setting.run(made.golden), setting.after(whole.golden).run(made.golden)
+    for fact in (fact for fact in made.communicate if fact.foreseen):
+        with setting.after(whole.golden).open() as session:
+            if fact.foreseen and [foreseen_amount(session, fact.foreseen)] != fact.values:
+                raise NoInstance("an answer depends on what is done first")
     for place, (before, after) in enumerate(zip(first, last, strict=True)):
         if before.value != after.value and not _is_answer_kept(place, (before, after), part, made):
             raise NoInstance("an answer depends on what is done first")

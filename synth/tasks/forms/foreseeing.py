@@ -1,0 +1,145 @@
+"""What forms share that turn on the outcome of a call before it is made: what is asked of it, and what decides it."""
+
+from collections.abc import Sequence
+
+from skillweave.schema.combination import Calculation, MentionedRow
+from skillweave.schema.contract import Tool
+from skillweave.schema.criteria import FactToTell, Foreseen, GoldenCall
+from skillweave.schema.template import TaskTemplate
+from synth.contracts.visibility import reads_that_show, required_parameters
+from synth.contracts.writes import columns_behind
+from synth.tasks.facts import LEAST_CENTS
+from synth.tasks.forms.form import FormSetting, ListedRow, literal, own_list
+from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.kinds.recipe import UNDONE
+from synth.tasks.outcomes import foreseen_amount, is_foreseeable, missing_columns, shown_amounts
+from synth.tasks.replay import make_calls
+
+
+def every_row(goal: TaskTemplate, tool: Tool, source: TemplateSource) -> str | None:
+    """The parameter of a goal's only call by which it can be wanted for every row of a list; None if it cannot be."""
+    found = goal.calls[0].found_by
+    if len(found) != 1:
+        return None
+    ((parameter, found_by),) = found.items()
+    # A figure said once for several rows may be meant for each or for all together.
+    figures = any(one.type in ("integer", "number") for one in tool.parameters)
+    return parameter if own_list(found_by, source) and not figures else None
+
+
+def leave_undone(instance: Instance) -> None:
+    """Leave the last call of an instance of one call unmade."""
+    step = instance.steps[0]
+    instance.undone = [instance.golden[step]]
+    instance.golden, instance.results = instance.golden[:step], instance.results[:step]
+    instance.steps = [UNDONE, *instance.steps[1:]]
+    instance.rows = [row.model_copy(update={"call": UNDONE}) if row.call == step else row for row in instance.rows]
+    instance.values = [one.model_copy(update={"call": UNDONE}) if one.call == step else one for one in instance.values]
+    instance.open_columns, instance.fresh_from = {}, 0
+
+
+def show_what_decides(setting: FormSetting, instance: Instance, deed: GoldenCall) -> None:
+    """Make the reads that show what a call would come to, behind those that are made already.
+
+    Raises:
+        NoInstance: Reads do not show it.
+    """
+    blueprint, tool = setting.world.blueprint, setting.tool(deed.tool)
+    if not is_foreseeable(blueprint, columns_behind(setting.world)[tool.name]):
+        raise NoInstance("what it would come to cannot be known")
+    named: dict[str | None, str] = {
+        one.refers_to: one.name for one in tool.parameters if one.refers_to and one.name in deed.arguments
+    }
+    missing = missing_columns(setting.world, tool, instance.golden)
+    reads = reads_that_show(blueprint, missing, named)
+    if reads is None:
+        raise NoInstance("what it would come to cannot be known")
+    for read in reads:
+        given = {one.name: named[one.refers_to] for one in required_parameters(read)}
+        if any(not deed.grounding[name].startswith("call ") for name in given.values()):
+            raise NoInstance("what it would come to cannot be known")
+        arguments = {name: deed.arguments[other] for name, other in given.items()}
+        grounding = {name: deed.grounding[other] for name, other in given.items()}
+        instance.golden.append(GoldenCall(tool=read.name, arguments=arguments, grounding=grounding))
+    instance.results = setting.run(instance.golden)
+
+
+def amount_foreseen(setting: FormSetting, instance: Instance, calls: Sequence[GoldenCall], column: str) -> int:
+    """What calls would come to, each by itself, after the golden calls.
+
+    Raises:
+        NoInstance: They cannot be made lawfully, or the value is easily guessed, or some result shows it.
+    """
+    with setting.open() as session:
+        make_calls(session, instance.golden)
+        value = foreseen_amount(session, Foreseen(calls=[*calls], column=column, rows=[]))
+    said = {one.value for one in instance.values}
+    if value is None or value < LEAST_CENTS or value in shown_amounts(instance.results) or value in said:
+        raise NoInstance("what it would come to is no secret")
+    return value
+
+
+def foreseen_fact(
+    calls: Sequence[GoldenCall], rows: Sequence[MentionedRow], column: str, noun: str, value: int
+) -> FactToTell:
+    """The fact that calls would come to a value."""
+    keys = [row.key for row in rows if row.key]
+    foreseen = Foreseen(calls=literal(calls), column=column, rows=[*dict.fromkeys(keys)])
+    return FactToTell(fact="told_1", noun=noun, values=[value], type="integer", unit="cents", foreseen=foreseen)
+
+
+def outcome_question(tool: str, column: str, noun: str) -> Calculation:
+    """What is asked of calls that nobody makes."""
+    return Calculation(fact="told_1", tool=tool, sort="outcome", column=column, noun=noun)
+
+
+def own_mentions(instance: Instance) -> list[MentionedRow]:
+    """The rows that the call that is left undone is about."""
+    return [row for row in instance.rows if row.call == UNDONE and row.parameter and row.key]
+
+
+def of_row(call: GoldenCall, parameter: str, listed: ListedRow, index: int) -> GoldenCall:
+    """A call for another row of the list."""
+    key = listed.rows[index][listed.column]
+    source = f"call {listed.place} [{index}].{listed.column}"
+    return call.model_copy(
+        update={
+            "arguments": {**call.arguments, parameter: key},
+            "grounding": {**call.grounding, parameter: source},
+        }
+    )
+
+
+def decided_first(setting: FormSetting, instance: Instance) -> GoldenCall:
+    """Let an instance of one call see all that decides what it comes to before it is made. Returns the call.
+
+    Raises:
+        NoInstance: Reads do not show it.
+    """
+    open_columns, deed = instance.open_columns, instance.golden[instance.steps[0]]
+    leave_undone(instance)
+    show_what_decides(setting, instance, deed)
+    do_after_all(setting, instance, deed)
+    instance.open_columns = open_columns
+    return deed
+
+
+def do_after_all(setting: FormSetting, instance: Instance, deed: GoldenCall) -> None:
+    """Make the call that was left undone, behind the others."""
+    step = len(instance.golden)
+    instance.undone = []
+    instance.golden = [*instance.golden, deed]
+    instance.steps = [step, *instance.steps[1:]]
+    instance.rows = [row.model_copy(update={"call": step}) if row.call == UNDONE else row for row in instance.rows]
+    instance.values = [one.model_copy(update={"call": step}) if one.call == UNDONE else one for one in instance.values]
+    instance.fresh_from = len(instance.golden)
+    instance.results = setting.run(instance.golden)
+
+
+def is_gain(column: str) -> bool:
+    """Whether people want an amount to be high: what they get back, not what they pay."""
+    return not _GAINS.isdisjoint(column.split("_"))
+
+
+_GAINS = frozenset({"refund", "refunded", "credited", "payable", "approved", "goodwill", "drawn"})
+"""Words of amounts that people get."""
