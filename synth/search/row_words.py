@@ -18,6 +18,7 @@ from skillweave.world.session import ContractSession
 from skillweave.world.world import World
 from synth.artifacts import DATABASE
 from synth.contracts.visibility import column_origins
+from synth.contracts.wording import value_type
 from synth.engine.context import Context
 from synth.engine.step import Params
 from synth.questions.types import RowWords, ask_partial
@@ -30,6 +31,7 @@ MOST_COLUMNS = 3
 """Columns that a person names at most, beside those that they always name and one that they add to be clear."""
 REDUNDANT_SHARE = 0.15
 """How often a row that one column tells apart is said with a second one: `my Cargo Van rental from 3 April`."""
+DAYS = frozenset({"date", "datetime"})
 
 PERSONS = 10
 """Persons whose lists are looked at."""
@@ -120,9 +122,12 @@ def distinguishing_columns(
 
 def _redundant(rows: Sequence[Mapping[str, Json]], usable: Mapping[str, Json], chosen: Collection[str]) -> list[str]:
     """A second column that people would say beside a single one; none if there is none that differs among the rows."""
-    texts = [column for column, value in usable.items() if isinstance(value, str) and column not in chosen]
-    telling = [column for column in texts if any(row.get(column) != usable[column] for row in rows)]
-    return telling[:1] if len(chosen) == 1 else []
+    if len(chosen) > 1:
+        return []
+    is_dated = any(value_type(usable[column]) in DAYS for column in chosen)
+    kinds = {column: value_type(value) for column, value in usable.items() if column not in chosen}
+    sayable = [column for column, kind in kinds.items() if kind == "string" or (kind in DAYS and not is_dated)]
+    return [column for column in sayable if any(row.get(column) != usable[column] for row in rows)][:1]
 
 
 def sayable_columns(row: Mapping[str, Json], columns: Iterable[str]) -> dict[str, Json]:

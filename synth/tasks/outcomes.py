@@ -20,16 +20,16 @@ from synth.contracts.writes import Column, columns_behind
 from synth.tasks.replay import Rejected, make_calls, open_session
 
 _SPOKEN = frozenset(
-    {"fee", "fees", "refund", "refunded", "price", "total", "charged", "credited", "payable", "approved", "premium"}
+    {"fee", "refund", "refunded", "price", "charged", "credited", "payable", "approved", "premium", "surcharge"}
 )
-"""Words of amounts that people ask for before they decide."""
-_SPOKEN_ENDS = ("to_pay_cents", "surcharge_cents", "copay_cents", "one_way_cents", "deductible_part_cents")
+"""Words of amounts that people ask for before they decide, and of which nobody asks: the total of what?"""
+_SPOKEN_WHOLE = frozenset({"to_pay_cents", "copay_cents", "one_way_cents", "deductible_part_cents"})
 
 
 def amounts_foreseen(tool: Tool) -> list[str]:
     """Amounts in a write's result for which people ask before they decide, in the order of its columns."""
     names = [name for name in column_origins(tool) if name.endswith("_cents")]
-    return [name for name in names if not _SPOKEN.isdisjoint(name.split("_")) or name in _SPOKEN_ENDS]
+    return [name for name in names if not _SPOKEN.isdisjoint(name.split("_")) or name in _SPOKEN_WHOLE]
 
 
 def is_foreseeable(blueprint: Blueprint, behind: frozenset[Column]) -> bool:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from skillweave.schema.combination import Combination, Superlative
-from skillweave.schema.contract import CallResult
+from skillweave.schema.contract import STRUCTURAL, CallResult
 from skillweave.schema.criteria import Course, GoldenCall, RequestForm
 from skillweave.schema.record import Json
 from skillweave.schema.template import OmittedSlot, TaskTemplate
@@ -156,7 +156,10 @@ def _forbidding(setting: FormSetting, golden: Sequence[GoldenCall], step: int) -
     if not all(result.ok and not result.violations for result in results[:-1]):
         return []
     error = results[-1].error
-    return [*([error.rule] if error and error.rule else []), *results[-1].violations]
+    rules = [*([error.rule] if error and error.rule else []), *results[-1].violations]
+    # What is not there, or not theirs, is not among what people choose from.
+    guards = {guard.rule: guard for guard in setting.tool(golden[step].tool).guards}
+    return rules if all(guards[rule].concern not in STRUCTURAL for rule in rules if rule in guards) else []
 
 
 def _wrong_rows(setting: FormSetting, golden: Sequence[GoldenCall], listed: ListedRow, wish: Wish) -> list[Course]:

@@ -4,7 +4,7 @@ The last one may come later, once the others are done. Each is made in the state
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from random import Random
 from typing import NamedTuple
 
@@ -30,8 +30,10 @@ from synth.tasks.outcomes import foreseen_amount
 from synth.tasks.replay import rows_of
 
 LATER_SHARE = 0.35
-"""How often the last errand comes out later."""
-LEAST_PARTS, SIZES = 3, 3
+"""How often the last errand comes out later, or the last two where there are many."""
+MANY = 5
+"""So many errands are seldom said all at once."""
+LEAST_PARTS, SIZES = 3, 6
 """Parts of a compound, at least, and in how many sizes compounds come."""
 DECLINED_SHARE = 0.2
 """How often a compound is to have a part that is declined."""
@@ -39,11 +41,11 @@ COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_pre
 """Forms of which many people can have a request."""
 COMPOUNDS = 10
 """Compounds that are sought for each family of a split."""
-FORMED_SHARE = {"do": 0.6, "inform": 0.35, "refuse": 0.6}
+FORMED_SHARE = {"do": 0.7, "inform": 0.6, "refuse": 0.6}
 """Kind -> how often a part of a compound is in a form of its own. Few people err in all that they ask."""
 MOST_DRAWN = 4
 """Templates of a family that are tried as a part."""
-LEAST_PERSONS = (6, 5, 4, 3, 2)
+LEAST_PERSONS = (7, 6, 5, 4, 3, 3, 2, 2)
 """Persons who have a compound's first parts, by their number: what they have for one may stand in another's way."""
 MOST_DRAWS = 4
 """Instances of a part that are tried for one that is about other things."""
@@ -65,7 +67,7 @@ SplitOf = Callable[[Sequence[TaskTemplate]], Mapping[str, Split]] | None
 
 
 class ErrandsForm(FormRecipe):
-    """Three to five requests at once."""
+    """Three to eight requests in one conversation."""
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
         """Compounds of templates of one split."""
@@ -125,8 +127,8 @@ def _parts(
 ) -> tuple[list[TaskTemplate], Collection[str]]:
     """Parts of a compound with the persons who have them all: deeds and questions; what is declined comes last."""
     size = LEAST_PARTS + number % SIZES
-    deeds = size - 1 - random.randrange(2)
-    wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform"] + ["inform"] * 2
+    deeds = size - 1 - random.randrange(2) - (size >= MANY)
+    wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform"] + ["inform"] * 3
     parts: list[TaskTemplate] = []
     persons: frozenset[str] | None = None
     for family in random.sample(group, len(group)):
@@ -141,7 +143,9 @@ def _parts(
                 parts.append(part)
                 wanted.remove(kind)
                 break
-    return sorted(_clear(parts), key=lambda part: bool(part.forbidden)), persons or ()
+    return sorted(
+        _clear(parts), key=lambda part: (bool(part.forbidden), size >= MANY and part.kind == "do")
+    ), persons or ()
 
 
 def _drawn(family: Sequence[TaskTemplate], taken: Collection[str], random: Random) -> list[TaskTemplate]:
@@ -165,8 +169,18 @@ def _go_together(parts: Sequence[TaskTemplate]) -> bool:
     """
     deeds = [part for part in parts if part.kind != "inform"]
     declined = sum(bool(part.forbidden) for part in parts)
-    is_clear = not any(part.tell for part in deeds)
+    is_clear = not any(part.tell for part in deeds) and not _same_deed_for_several(parts)
     return len(parts) >= LEAST_PARTS and is_clear and declined < 2 and (len(deeds) > declined or not declined)
+
+
+def _same_deed_for_several(parts: Sequence[TaskTemplate]) -> bool:
+    """Whether one part wants something for several rows that another part wants, too: nobody would tell them apart."""
+    several = [part for part in parts if part.focus and {*part.forms} & {"batch", "what_if"}]
+    return any(
+        other is not part and part.calls[0].tool in [call.tool for call in other.calls]
+        for part in several
+        for other in parts
+    )
 
 
 class _SpokenOf(NamedTuple):
@@ -287,10 +301,16 @@ def parts_of(template: TaskTemplate) -> list[TaskTemplate]:
 
 def _put_off(setting: FormSetting, instance: Instance) -> None:
     """Let the user come out with the last request later, in some of the instances in which nothing is later yet."""
-    last = setting.template.parts[-1]
-    start = len(setting.template.calls) - len(last.calls)
-    is_deed = setting.tool(last.calls[0].tool).kind == "write" and not last.forbidden
-    is_free = not any(terms.later for terms in instance.terms) and is_deed
-    if is_free and setting.random.random() < LATER_SHARE:
+    parts = setting.template.parts
+    count = 2 if len(parts) >= MANY else 1
+    late = [*takewhile(lambda part: _can_wait(setting, part), parts[: -count - 1 : -1])]
+    start = len(setting.template.calls) - sum(len(part.calls) for part in late)
+    is_free = not any(terms.later for terms in instance.terms) and bool(late)
+    if is_free and setting.random.random() < count * LATER_SHARE:
         for call in range(start, len(setting.template.calls)):
             change_terms(instance, call, later="after_report")
+
+
+def _can_wait(setting: FormSetting, part: TaskTemplate) -> bool:
+    """Whether a part can come out later: something is to be done, and will be."""
+    return part.kind == "do" and setting.tool(part.calls[0].tool).kind == "write" and not part.forbidden
