@@ -32,6 +32,7 @@ MOST_COLUMNS = 3
 REDUNDANT_SHARE = 0.15
 """How often a row that one column tells apart is said with a second one: `my Cargo Van rental from 3 April`."""
 DAYS = frozenset({"date", "datetime"})
+"""Types of values that are days."""
 
 PERSONS = 10
 """Persons whose lists are looked at."""
