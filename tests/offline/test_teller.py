@@ -163,6 +163,8 @@ def test_what_another_call_settles_is_asked_for_without_it() -> None:
         ("80 cm", "an 80 cm"),
         ("110 kg", "a 110 kg"),
         ("iron studies", "iron studies"),
+        ("lost baggage", "lost baggage"),
+        ("knee rehabilitation", "knee rehabilitation"),
         ("virus", "a virus"),
         ("a play", "a play"),
     ],
