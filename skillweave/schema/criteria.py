@@ -172,3 +172,6 @@ class RequestForm(Record):
     """Courses that the form invites and that must fail."""
     right: list[Course] = Field(default_factory=list)
     """Other courses that do what is wanted, and must pass."""
+    foreseen: list[str] = Field(default_factory=list, exclude_if=operator.not_)
+    """Writes whose outcome has to be worked out before they are made, if they are. The key is left out if there are
+    none."""

@@ -55,7 +55,8 @@ def first_of_kind(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[s
         return _whichever(talk, row, best, words, random)
     plain = best.model_copy(update={"allowed": False})
     if best.allowed:
-        return f"{first_of_kind(talk, row, plain, words, random)} {random.choice(forms()['allowed_own' if own.mine else 'allowed'])}"
+        allowed = random.choice(forms()["allowed_own" if own.mine else "allowed"])
+        return f"{first_of_kind(talk, row, plain, words, random)} {allowed}"
     sort = _sort_of(best.column)
     owner = "my" if own.mine else "the"
     # Of what one has already, `the last` may be the one that was booked last: a verb says what is meant.

@@ -52,24 +52,20 @@ def missing_columns(world: World, tool: Tool, calls: Sequence[GoldenCall]) -> fr
 
 def deciding_calls(world: World, combination: Combination) -> set[int]:
     """Places of golden calls that show a column which decides a value that is foreseen."""
-    tools = {tool.name: tool for tool in foreseen_tools(world.blueprint, combination)}
+    tools = _foreseen_tools(world.blueprint, combination)
     return {
         place
         for place, call in enumerate(combination.golden)
-        for tool in tools.values()
+        for tool in tools
         if columns_behind(world)[tool.name]
         & columns_seen(world.blueprint, tool, tool_of(world.blueprint, call.tool), call.arguments)
     }
 
 
-def foreseen_tools(blueprint: Blueprint, combination: Combination) -> Iterator[Tool]:
-    """The tools of which a value is foreseen, be it told or what a wish turns on."""
-    for fact in combination.communicate:
-        yield from (blueprint.tool(call.tool) for call in (fact.foreseen.calls if fact.foreseen else []))
-    for terms in combination.terms:
-        is_foreseen = any(best.foreseen for best in terms.best.values())
-        if is_foreseen or (terms.condition and terms.condition.foreseen):
-            yield blueprint.tool(combination.calls[combination.steps[terms.call]].tool)
+def _foreseen_tools(blueprint: Blueprint, combination: Combination) -> list[Tool]:
+    """The tools whose outcome has to be worked out."""
+    names = dict.fromkeys(name for form in combination.forms for name in form.foreseen)
+    return [blueprint.tool(name) for name in names]
 
 
 def outcome(session: ContractSession, call: Call | GoldenCall) -> CallResult | None:
@@ -97,7 +93,7 @@ def check_foreseen(world: World, combination: Combination) -> int:
     for fact in facts:
         _check_fact(world, combination, fact, combination.golden[:0])
         _check_fact(world, combination, fact, combination.golden)
-    for tool in foreseen_tools(world.blueprint, combination):
+    for tool in _foreseen_tools(world.blueprint, combination):
         if missing := missing_columns(world, tool, combination.golden):
             raise Rejected("cannot be foreseen", f"{tool.name} turns on {min(missing)}, which no golden call shows")
     return len(facts)

@@ -38,6 +38,7 @@ from synth.policy.manual import on_one_line, stated_rules
 from synth.tasks.assembly import golden_of
 from synth.tasks.criteria import KnownValue, criteria_of
 from synth.tasks.kinds import is_transferred
+from synth.tasks.outcomes import check_foreseen
 from synth.tasks.replay import GoldenRun, Rejected, make_calls, open_session, rows_of
 from synth.verification.records import WorldRecords, figure_faults
 
@@ -209,6 +210,7 @@ def _faults(dataset: Dataset, task: Task) -> Iterator[str]:
     yield from _repeated_gates(first, judged, task.gates)
     yield from criteria_faults(world, judged.combination, calm, criteria_of(world, judged.combination, judged.golden))
     yield from answer_faults(calm, judged.golden)
+    check_foreseen(world, judged.combination)
     yield from _repeated_gates(others, judged, task.gates)
     for name in task.gates.own:
         if name not in GATES:

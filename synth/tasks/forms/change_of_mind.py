@@ -30,15 +30,13 @@ from synth.tasks.forms.form import (
     formed,
     listed_row,
     literal,
-    moved_mentions,
-    moved_values,
     plain,
     single_write,
     told_again,
     without_form,
     words_for,
 )
-from synth.tasks.forms.joining import joined, with_undone
+from synth.tasks.forms.joining import joined, moved_mentions, moved_values, with_undone
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import UNDONE
 from synth.tasks.replay import Rejected, make_calls

@@ -72,7 +72,7 @@ def chosen_by_outcome(setting: FormSetting, parameter: str) -> Instance:
         golden = [*looked_up, calls[ranked[0][1]]]
         _settle(setting, instance, listed, golden, said)
         wrong = [Course(name="runner_up", calls=literal([*looked_up, calls[ranked[1][1]]]))]
-        add_form(instance, "choice", wrong=wrong)
+        add_form(instance, "choice", wrong=wrong, foreseen=[deed.tool])
         change_terms(instance, 0, best={parameter: best})
         return instance
     raise NoInstance("no row is the first of its kind, and lawful")

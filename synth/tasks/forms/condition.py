@@ -178,7 +178,7 @@ def _of_outcome(setting: FormSetting, *, is_met: bool) -> Instance:
         instance.communicate = [foreseen_fact([deed], rows, column, noun, amount)]
         instance.questions = [outcome_question(deed.tool, column, noun)]
     wrong = [] if is_met else [Course(name="done_all_the_same", calls=literal([*instance.golden, deed]))]
-    add_form(instance, "condition", wrong=wrong)
+    add_form(instance, "condition", wrong=wrong, foreseen=[deed.tool])
     condition = Condition(
         parameter=next(iter(deed.arguments)),
         column=column,

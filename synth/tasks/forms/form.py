@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from skillweave.schema.combination import CallTerms, Combination, MentionedRow, MentionedValue
+from skillweave.schema.combination import CallTerms, Combination, MentionedRow
 from skillweave.schema.contract import CallResult, RowChange, Tool
 from skillweave.schema.criteria import Course, FactToTell, GoldenCall, RequestForm
 from skillweave.schema.record import Json, Row
@@ -146,9 +146,16 @@ def literal(calls: Sequence[GoldenCall]) -> list[GoldenCall]:
     return [call.model_copy(update={"grounding": {}}) for call in calls]
 
 
-def add_form(instance: Instance, name: str, *, wrong: Sequence[Course] = (), right: Sequence[Course] = ()) -> None:
-    """Note a form of an instance, with the courses that prove it."""
-    instance.forms.append(RequestForm(name=name, wrong=[*wrong], right=[*right]))
+def add_form(
+    instance: Instance,
+    name: str,
+    *,
+    wrong: Sequence[Course] = (),
+    right: Sequence[Course] = (),
+    foreseen: Sequence[str] = (),
+) -> None:
+    """Note a form of an instance, with the courses that prove it and the writes whose outcome it turns on."""
+    instance.forms.append(RequestForm(name=name, wrong=[*wrong], right=[*right], foreseen=[*foreseen]))
 
 
 def terms_of(instance: Instance, call: int) -> CallTerms:
@@ -333,13 +340,3 @@ def key_columns(world: World, read: str) -> list[str]:
     """Columns of a read's result that hold ids."""
     keys = {(entity.table, entity.key) for entity in world.blueprint.tables}
     return [name for name, origin in column_origins(world.blueprint.tool(read)).items() if origin in keys]
-
-
-def moved_mentions(rows: Sequence[MentionedRow], moved: Callable[[int], int]) -> list[MentionedRow]:
-    """Mentions of rows whose golden calls have other places."""
-    return [row.model_copy(update={"call": moved(row.call)}) for row in rows]
-
-
-def moved_values(values: Sequence[MentionedValue], moved: Callable[[int], int]) -> list[MentionedValue]:
-    """Mentions of values whose golden calls have other places."""
-    return [value.model_copy(update={"call": moved(value.call)}) for value in values]

@@ -7,10 +7,10 @@ until it is known how many golden calls there are.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from skillweave.schema.combination import Calculation, CallTerms
+from skillweave.schema.combination import Calculation, CallTerms, MentionedRow, MentionedValue
 from skillweave.schema.criteria import Course, FactToTell, GoldenCall, RequestForm
 from skillweave.world.replay import result_reference
-from synth.tasks.forms.form import literal, moved_mentions, moved_values
+from synth.tasks.forms.form import literal
 from synth.tasks.kinds import Instance, NoInstance
 from synth.tasks.kinds.recipe import ASKED, UNDONE
 
@@ -206,3 +206,13 @@ def _forms(
 
 def _merged(one: Mapping[str, list[str]], other: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {table: list(dict.fromkeys([*one.get(table, []), *other.get(table, [])])) for table in {**one, **other}}
+
+
+def moved_mentions(rows: Sequence[MentionedRow], moved: Callable[[int], int]) -> list[MentionedRow]:
+    """Mentions of rows whose golden calls have other places."""
+    return [row.model_copy(update={"call": moved(row.call)}) for row in rows]
+
+
+def moved_values(values: Sequence[MentionedValue], moved: Callable[[int], int]) -> list[MentionedValue]:
+    """Mentions of values whose golden calls have other places."""
+    return [value.model_copy(update={"call": moved(value.call)}) for value in values]

@@ -112,7 +112,7 @@ def _ask(setting: FormSetting, instance: Instance, calls: list[GoldenCall], colu
     instance.communicate = [foreseen_fact(calls, rows, column, noun, value)]
     instance.questions = [outcome_question(calls[0].tool, column, noun)]
     wrong = [Course(name="done_at_once", calls=literal([*instance.golden, *calls]))]
-    add_form(instance, "what_if", wrong=wrong)
+    add_form(instance, "what_if", wrong=wrong, foreseen=[calls[0].tool])
 
 
 def _ask_of_set(
