@@ -1,5 +1,7 @@
 """The small clinic with people who have many appointments, slots and fees: there is something to ask of it in any form.
 
+It charges for all that is cancelled.
+
 Ana has five appointments, the first in less than a day, and four fees. Ben and Cleo have one appointment each.
 """
 
@@ -53,6 +55,15 @@ CHEAPER: dict[str, Any] = {
 }
 """An effect of each move, by which it leaves a trace for Ana and Ben, and none for Cleo."""
 
+GRADED: dict[str, Any] = {
+    "rule": "R13",
+    "sql": "INSERT INTO fee (fee_id, patient_id, appointment_id, amount_cents, is_paid) SELECT :new_id, a.patient_id, "
+    "a.appointment_id, s.price_cents * (CASE WHEN julianday(s.starts_at) - julianday(:now) < 20 THEN 3 ELSE 2 END) / 8, "
+    "0 FROM appointment a JOIN slot s ON s.slot_id = a.slot_id WHERE a.appointment_id = :appointment_id",
+    "says": "Less than 20 days before the start three eighths of the price are charged, otherwise two.",
+}
+"""An effect of each cancellation: what it costs follows from the slot's price and day."""
+
 
 def _rows() -> dict[str, list[Row]]:
     free = [(f"2025-02-{day:02} 14:00:00", "Dr Hale" if day % 2 else "Dr Iyer") for day in range(4, 14)]
@@ -86,7 +97,8 @@ def _blueprint() -> Blueprint:
     data = copy.deepcopy(blueprint_data())
     for tool in data["tools"]:
         tool["returns"]["select"] = SELECTS.get(tool["name"], tool["returns"]["select"])
-        tool["effects"] = [*([CHEAPER] if tool["name"] == "move_appointment" else []), *tool.get("effects", [])]
+        tool["effects"] = [GRADED if effect["rule"] == "R13" else effect for effect in tool.get("effects", [])]
+        tool["effects"] = [*([CHEAPER] if tool["name"] == "move_appointment" else []), *tool["effects"]]
     return Blueprint.model_validate(data)
 
 
