@@ -137,8 +137,12 @@ def _ways_of_others(talk: Talk, column: str) -> list[str]:
 
 
 def _fill(way: str, value: str, noun: str = "") -> str:
-    """A way to say a column with the value and its article filled in: `for an abdominal ultrasound`."""
-    around = way.replace("{noun}", noun)
+    """A way to say a column with the value and its article filled in: `for an abdominal ultrasound`.
+
+    A noun with which the value ends is not said again: `my tuberculosis blood test`.
+    """
+    own = way.replace("{value} {noun}", "{value}") if noun and value.endswith(f" {noun}") else way
+    around = own.replace("{noun}", noun)
     filled = re.sub(r"\ban? \{value\}", lambda _: with_article(value), around).replace("{value}", value)
     return tidy(filled)
 

@@ -45,6 +45,13 @@ def test_a_thing_that_is_named_has_the_article_of_its_name() -> None:
     assert refer(TALK, row, WORDS, Random(1)) == "an extraction in Room 2"
 
 
+def test_a_noun_with_which_a_name_ends_is_not_said_twice() -> None:
+    talk = Talk(entities={"Test": EntityTalk(noun="test", mine=True, qualifiers={"name": ["{value} {noun}"]})}, tools={})
+    row = KnownRow(entity="Test", columns={"name": "name"})
+    assert refer(talk, row, {"name": "tuberculosis blood test"}, Random(1)) == "my tuberculosis blood test"
+    assert refer(talk, row, {"name": "vitamin D level"}, Random(1)) == "my vitamin D level test"
+
+
 def test_one_of_several_is_named_by_what_tells_it_apart() -> None:
     row = KnownRow(entity="Visit", columns={"treatment_name": "name", "starts_at": "day"})
     assert one_of_them(TALK, row, WORDS, Random(1)) == "the one called extraction tomorrow at 09:30"
