@@ -46,7 +46,9 @@ def test_a_thing_that_is_named_has_the_article_of_its_name() -> None:
 
 
 def test_a_noun_with_which_a_name_ends_is_not_said_twice() -> None:
-    talk = Talk(entities={"Test": EntityTalk(noun="test", mine=True, qualifiers={"name": ["{value} {noun}"]})}, tools={})
+    talk = Talk(
+        entities={"Test": EntityTalk(noun="test", mine=True, qualifiers={"name": ["{value} {noun}"]})}, tools={}
+    )
     row = KnownRow(entity="Test", columns={"name": "name"})
     assert refer(talk, row, {"name": "tuberculosis blood test"}, Random(1)) == "my tuberculosis blood test"
     assert refer(talk, row, {"name": "vitamin D level"}, Random(1)) == "my vitamin D level test"
