@@ -75,7 +75,7 @@ def members_of_world(seed: int, person: str, world: str, count: int, size: int =
 
 def visit_weight(rank: int) -> float:
     """How often the person of a rank (from 1) gets in touch, relative to others."""
-    return 1.0 / (1.0 + rank / 12)
+    return 1.0 / (1.0 + rank / 6)
 
 
 def known_persons(blueprint: Blueprint, seed: int, now: str) -> list[Row]:

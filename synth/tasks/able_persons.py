@@ -43,13 +43,17 @@ class AblePersons:
         self._seed = seed
         self._known: dict[tuple[str, str], bool] = {}
 
-    def __call__(self, template: TaskTemplate, among: Collection[str] | None) -> frozenset[str]:
-        """The keys of those persons among some who have one; None: among all."""
-        persons = self._world.callers[:MOST_PERSONS] if among is None else among
-        for person in persons:
+    @property
+    def persons(self) -> Sequence[str]:
+        """Keys of the persons who may be asked about, the most active first."""
+        return self._world.callers[:MOST_PERSONS]
+
+    def __call__(self, template: TaskTemplate, among: Collection[str]) -> frozenset[str]:
+        """Those of some persons who have one."""
+        for person in among:
             if (template.id, person) not in self._known:
                 self._known[template.id, person] = self._is_able(template, person)
-        return frozenset(person for person in persons if self._known[template.id, person])
+        return frozenset(person for person in among if self._known[template.id, person])
 
     def _is_able(self, template: TaskTemplate, caller: str) -> bool:
         try:

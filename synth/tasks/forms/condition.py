@@ -74,7 +74,7 @@ NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance",
 _REASONS = [
     "It depends on something that I do not have before me.",
     "I am not sure yet whether it is worth it to me.",
-    "I do not want to do it at any price.",
+    "I only want it if it makes sense for me.",
     "I have to see how it fits in with the rest of my plans.",
     "I would rather not decide that without a look at your records.",
 ]

@@ -15,6 +15,7 @@ from skillweave.schema.task import Split
 from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.world import World
 from synth.contracts.visibility import is_owned_by_person
+from synth.simulation.generation import visit_weight
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -26,6 +27,7 @@ from synth.tasks.forms.form import (
 )
 from synth.tasks.forms.joining import joined
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
+from synth.tasks.kinds.recipe import AbleToAsk
 from synth.tasks.outcomes import foreseen_amount
 from synth.tasks.replay import rows_of
 
@@ -39,14 +41,14 @@ DECLINED_SHARE = 0.2
 """How often a compound is to have a part that is declined."""
 COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure", "batch", "what_if"})
 """Forms of which many people can have a request."""
-COMPOUNDS = 10
+COMPOUNDS = 4
 """Compounds that are sought for each family of a split."""
 FORMED_SHARE = {"do": 0.7, "inform": 0.6, "refuse": 0.6}
 """Kind -> how often a part of a compound is in a form of its own. Few people err in all that they ask."""
 MOST_DRAWN = 4
 """Templates of a family that are tried as a part."""
-LEAST_PERSONS = (7, 6, 5, 4, 3, 3, 2, 2)
-"""Persons who have a compound's first parts, by their number: what they have for one may stand in another's way."""
+OTHER_PERSONS = 2
+"""Persons beside the one for whom a compound is made who are tried for it."""
 MOST_DRAWS = 4
 """Instances of a part that are tried for one that is about other things."""
 
@@ -62,7 +64,6 @@ _REASONS = [
 ]
 """Why people come with several requests."""
 
-Able = Callable[[TaskTemplate, Collection[str] | None], frozenset[str]] | None
 SplitOf = Callable[[Sequence[TaskTemplate]], Mapping[str, Split]] | None
 
 
@@ -78,7 +79,7 @@ class ErrandsForm(FormRecipe):
         known: set[str] = set()
         for group in _groups(goals, source.split_of):
             for number in range(COMPOUNDS * len(group)):
-                parts, persons = _parts(group, number, random, source.able)
+                parts, persons = _parts(group, LEAST_PARTS + number % SIZES, random, source.able)
                 template = compound(parts, persons) if _go_together(parts) else None
                 if template is not None and template.id not in known:
                     known.add(template.id)
@@ -123,29 +124,41 @@ def _groups(goals: Sequence[TaskTemplate], split_of: SplitOf) -> list[list[list[
 
 
 def _parts(
-    group: Sequence[list[TaskTemplate]], number: int, random: Random, able: Able
-) -> tuple[list[TaskTemplate], Collection[str]]:
-    """Parts of a compound with the persons who have them all: deeds and questions; what is declined comes last."""
-    size = LEAST_PARTS + number % SIZES
+    group: Sequence[list[TaskTemplate]], size: int, random: Random, able: AbleToAsk | None
+) -> tuple[list[TaskTemplate], list[str]]:
+    """Parts of a compound, as many as one person has together up to a size, with that person and a few others.
+
+    Deeds and questions; what is declined comes last.
+    """
+    person = random.choices(able.persons, [visit_weight(at + 1) for at in range(len(able.persons))])[0] if able else ""
     deeds = size - 1 - random.randrange(2) - (size >= MANY)
     wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform"] + ["inform"] * 3
     parts: list[TaskTemplate] = []
-    persons: frozenset[str] | None = None
     for family in random.sample(group, len(group)):
         kind = next((kind for kind in wanted if any(one.kind == kind for one in family)), None)
         if kind is None or len(parts) == size:
             continue
         taken = {form for part in parts for form in part.forms}
         for part in _drawn([one for one in family if one.kind == kind], taken, random):
-            both = able(part, persons) if able else None
-            if both is None or len(both) >= LEAST_PERSONS[len(parts)]:
-                persons = both
-                parts.append(part)
+            longer = _in_order([*parts, part], size)
+            if able is None or _has_together(longer, part, person, able):
+                parts = longer
                 wanted.remove(kind)
                 break
-    return sorted(
-        _clear(parts), key=lambda part: (bool(part.forbidden), size >= MANY and part.kind == "do")
-    ), persons or ()
+    others = random.sample(able.persons, min(len(able.persons), OTHER_PERSONS)) if able else []
+    return parts, list(dict.fromkeys([person, *others])) if able else []
+
+
+def _in_order(parts: Sequence[TaskTemplate], size: int) -> list[TaskTemplate]:
+    """Parts in the order in which they are wanted: what may come later behind the rest, what is declined last."""
+    return sorted(_clear(parts), key=lambda part: (bool(part.forbidden), size >= MANY and part.kind == "do"))
+
+
+def _has_together(parts: Sequence[TaskTemplate], new: TaskTemplate, person: str, able: AbleToAsk) -> bool:
+    """Whether a person who has all parts but the new one has them all together."""
+    if not able(new, [person]):
+        return False
+    return len(parts) < LEAST_PARTS or (_go_together(parts) and bool(able(compound(parts), [person])))
 
 
 def _drawn(family: Sequence[TaskTemplate], taken: Collection[str], random: Random) -> list[TaskTemplate]:

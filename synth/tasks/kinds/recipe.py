@@ -17,7 +17,7 @@ Whatever it does not override holds as for `inform`: reads and writes whose resu
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Belief, Calculation, CallTerms, Combination, MentionedRow, MentionedValue
@@ -33,6 +33,19 @@ UNDONE = -2
 """The place of the first call that is not wanted as things are; the next have -3, -4, ..."""
 
 
+class AbleToAsk(Protocol):
+    """Says which persons have an instance of a template."""
+
+    @property
+    def persons(self) -> Sequence[str]:
+        """Keys of the persons who may be asked about, the most active first."""
+        ...
+
+    def __call__(self, template: TaskTemplate, among: Collection[str]) -> frozenset[str]:
+        """Those of some persons who have one."""
+        ...
+
+
 class TemplateSource(NamedTuple):
     """The world that templates follow from."""
 
@@ -42,8 +55,8 @@ class TemplateSource(NamedTuple):
     """Read -> columns of its result by which people refer to its rows, best first."""
     bridge_rules: Collection[str] | None = None
     """Of a fused world: the bridge rules by which a request may be declined. None: a world of one domain."""
-    able: Callable[[TaskTemplate, Collection[str] | None], frozenset[str]] | None = None
-    """Says which persons, among some or all, have an instance of a template; None where that is not known."""
+    able: AbleToAsk | None = None
+    """Says who has an instance of a template; None where that is not known."""
     split_of: Callable[[Sequence[TaskTemplate]], Mapping[str, Split]] | None = None
     """Template -> its split, of all templates that are no compounds; None: they are all in one."""
 
