@@ -7,6 +7,7 @@ import pytest
 
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import RowChange
+from skillweave.schema.criteria import FactToTell
 from synth.gates.forms import check_forms
 from synth.gates.gate import JudgedCombination
 from synth.gates.judging import validate_combination
@@ -102,6 +103,24 @@ def believed(one: Combination) -> Combination:
     return one.model_copy(update={"beliefs": {fact.fact: belief}})
 
 
+def a_figure_more(fact: FactToTell) -> dict[str, Any]:
+    return {"values": [fact.values[0] + 100]}  # type: ignore[operator]
+
+
+def of_one_row_less(fact: FactToTell) -> dict[str, Any]:
+    """The fact is foreseen of all rows but one."""
+    assert fact.foreseen
+    return {"foreseen": fact.foreseen.model_copy(update={"calls": fact.foreseen.calls[1:]})}
+
+
+def without_look_up(one: Combination) -> Combination:
+    """Nothing is read of what decides, and the row is known all the same."""
+    (last,) = [call for call in one.golden if call.tool == "cancel_appointment"]
+    keys = {name: "call 0 [0].appointment_id" for name in last.grounding if name == "appointment_id"}
+    narrow = one.golden[0].model_copy(update={"tool": "list_fees", "arguments": {}})
+    return one.model_copy(update={"golden": [narrow, last.model_copy(update={"grounding": keys})]})
+
+
 SPOILT: list[tuple[str, Spoil, str]] = [
     ("move_best_slot_id", other_end, "another is the first of its kind"),
     ("move_best_slot_id", a_better_slot, "another is the first of its kind"),
@@ -109,6 +128,14 @@ SPOILT: list[tuple[str, Spoil, str]] = [
     ("book_if_price_cents", other_side, "the condition decides otherwise"),
     ("book_unless_price_cents", other_side, "the condition decides otherwise"),
     ("book_unless_price_cents", of_no_list, "the condition decides nothing"),
+    ("cancel_if_foreseen_fee_cents", other_side, "the condition decides otherwise"),
+    ("cancel_unless_foreseen_fee_cents", other_side, "the condition decides otherwise"),
+    ("cancel_unless_foreseen_fee_cents", with_fact(a_figure_more), "foreseen otherwise"),
+    ("cancel_best_fee_cents", other_end, "another is the first of its kind"),
+    ("cancel_best_fee_cents", without_look_up, "cannot be foreseen"),
+    ("cancel_what_if_fee_cents", with_fact(a_figure_more), "foreseen otherwise"),
+    ("cancel_what_if_all_fee_cents", with_fact(of_one_row_less), "foreseen otherwise"),
+    ("cancel_what_if_all_fee_cents", without("communicate", []), "cannot be foreseen"),
     ("refuse_book_appointment_R6_or_move", without("forbidden", []), "both wishes are carried out"),
     ("move_or_cancel", without("undone", []), "both wishes are carried out"),
     ("cancel_every", of_more, "not the rows that are meant"),

@@ -270,7 +270,7 @@ def _check_batch(world: World, combination: Combination, step: int, every: RowSe
         raise Rejected("not the rows that are meant", f"it is not clear what lies in {every.month}")
     meant = {str(row[column]): row for row in rows if is_meant(row, every)}  # type: ignore[arg-type]
     if every.budget is not None:
-        meant = {key: meant[key] for key in _affordable(meant, every)}
+        meant = {key: meant[key] for key in affordable(meant, every)}
         if made != [*meant]:
             raise Rejected("not the rows that are meant", f"{made} and not {[*meant]} come first within the sum")
     if {*made} != {*meant} or len(meant) != every.size:
@@ -278,7 +278,7 @@ def _check_batch(world: World, combination: Combination, step: int, every: RowSe
     return len(meant)
 
 
-def _affordable(meant: Mapping[str, Mapping[str, Json]], every: RowSet) -> list[str]:
+def affordable(meant: Mapping[str, Mapping[str, Json]], every: RowSet) -> list[str]:
     """The keys of the rows that come first, up to the sum. Raises Rejected if one behind them would still fit in."""
     day, column = every.first.column if every.first else "", every.budget_column or ""
     order = sorted(meant, key=lambda key: str(meant[key][day]))

@@ -1,0 +1,94 @@
+"""Requests with a catch: a row that a rule forbids, a sum that must not be gone beyond, an outcome to be foreseen."""
+
+from collections.abc import Callable
+
+import pytest
+
+from skillweave.schema.combination import Combination, RowSet, Superlative
+from skillweave.schema.record import Json
+from synth.gates.judging import validate_combination
+from synth.tasks.forms.batch import affordable
+from synth.tasks.outcomes import amounts_foreseen, check_foreseen, deciding_calls
+from synth.tasks.replay import Rejected
+from synth.tasks.requests import known_values
+from tests.gates.clinic_tasks import RULES
+from tests.tasks.forms.clinic import WORLD, instances, named
+
+ROWS: dict[str, dict[str, Json]] = {
+    "A": {"due_on": "2025-03-03", "amount_cents": 4000},
+    "B": {"due_on": "2025-03-01", "amount_cents": 2500},
+    "C": {"due_on": "2025-03-02", "amount_cents": 1500},
+    "D": {"due_on": "2025-03-04", "amount_cents": 3000},
+}
+
+
+def first(name: str, fits: Callable[[Combination], bool]) -> Combination:
+    return next(one for seed in "789abc" for one in instances(named(name), seed) if fits(one))
+
+
+def up_to(budget: int) -> RowSet:
+    return RowSet(
+        entity="Invoice",
+        size=0,
+        first=Superlative(column="due_on", order="least"),
+        budget=budget,
+        budget_column="amount_cents",
+    )
+
+
+@pytest.mark.parametrize(("budget", "keys"), [(4000, ["B", "C"]), (6500, ["B", "C"]), (8000, ["B", "C", "A"])])
+def test_rows_are_taken_in_their_order_as_long_as_they_stay_within_the_sum(budget: int, keys: list[str]) -> None:
+    assert affordable(ROWS, up_to(budget)) == keys
+
+
+@pytest.mark.parametrize(
+    ("rows", "budget"),
+    [
+        (ROWS, 7500),  # D would still fit in behind A, which does not.
+        (ROWS, 11000),  # All of them fit in.
+        ({**ROWS, "E": {"due_on": "2025-03-02", "amount_cents": 9000}}, 4000),  # C and E are due on one day.
+    ],
+)
+def test_a_sum_that_does_not_decide_is_rejected(rows: dict[str, dict[str, Json]], budget: int) -> None:
+    with pytest.raises(Rejected, match="the order or the sum does not decide"):
+        affordable(rows, up_to(budget))
+
+
+def test_of_a_batch_one_row_may_be_declined_and_the_others_are_dealt_with() -> None:
+    one = first("cancel_every", lambda found: bool(found.forbidden))
+    assert one.forbidden == ["R10"]
+    assert one.asked
+    cancelled = [call.arguments["appointment_id"] for call in one.golden if call.tool == "cancel_appointment"]
+    assert one.asked.arguments["appointment_id"] not in cancelled
+    found = validate_combination(WORLD, one, named("cancel_every"), RULES)
+    assert found.criteria.declined
+    assert found.criteria.declined.rule == "R10"
+    assert found.gates.forms["batch"]["rows_meant"] == len(cancelled) + 1  # type: ignore[index,call-overload]
+
+
+def test_the_first_that_is_allowed_passes_all_gates_and_is_not_the_first_of_all() -> None:
+    one = first("cancel_best_appointment_id", lambda found: any(best.allowed for best in found.terms[0].best.values()))
+    validate_combination(WORLD, one, named("cancel_best_appointment_id"), RULES)
+    (parameter, best) = next(iter(one.terms[0].best.items()))
+    plain = one.terms[0].model_copy(update={"best": {parameter: best.model_copy(update={"allowed": False})}})
+    with pytest.raises(Rejected, match="another is the first of its kind"):
+        validate_combination(
+            WORLD, one.model_copy(update={"terms": [plain]}), named("cancel_best_appointment_id"), RULES
+        )
+
+
+def test_what_is_only_asked_about_is_not_done_and_the_user_does_not_know_the_answer() -> None:
+    one = first("cancel_what_if_fee_cents", lambda found: True)
+    assert [call.tool for call in one.undone] == ["cancel_appointment"]
+    assert "cancel_appointment" not in [call.tool for call in one.golden]
+    (fact,) = one.communicate
+    assert fact.foreseen
+    assert fact.shown == [[key] for key in fact.foreseen.rows]
+    assert fact.values[0] not in known_values(WORLD.blueprint, named("cancel_what_if_fee_cents"), one)
+    assert check_foreseen(WORLD, one) == 1
+    assert deciding_calls(WORLD, one)
+
+
+def test_amounts_are_foreseen_by_their_names() -> None:
+    assert amounts_foreseen(WORLD.blueprint.tool("cancel_appointment")) == ["fee_cents"]
+    assert amounts_foreseen(WORLD.blueprint.tool("move_appointment")) == []
