@@ -58,8 +58,9 @@ CHEAPER: dict[str, Any] = {
 GRADED: dict[str, Any] = {
     "rule": "R13",
     "sql": "INSERT INTO fee (fee_id, patient_id, appointment_id, amount_cents, is_paid) "
-    "SELECT :new_id, a.patient_id, a.appointment_id, s.price_cents * (CASE WHEN julianday(s.starts_at) - julianday(:now) < 20 "
-    "THEN 3 ELSE 2 END) / 8, 0 FROM appointment a JOIN slot s ON s.slot_id = a.slot_id WHERE a.appointment_id = :appointment_id",
+    "SELECT :new_id, a.patient_id, a.appointment_id, s.price_cents * "
+    "(CASE WHEN julianday(s.starts_at) - julianday(:now) < 20 THEN 3 ELSE 2 END) / 8, 0 "
+    "FROM appointment a JOIN slot s ON s.slot_id = a.slot_id WHERE a.appointment_id = :appointment_id",
     "says": "Less than 20 days before the start three eighths of the price are charged, otherwise two.",
 }
 """An effect of each cancellation: what it costs follows from the slot's price and day."""
