@@ -168,12 +168,22 @@ class Phrasing:
             return f"that {talk_of(self.talk, row.entity).noun}"
         if name in intent.best:
             self.mentioned |= {*row.columns.values()}
-            return first_of_kind(self.talk, row, intent.best[name], self.words, self.random)
+            return first_of_kind(
+                self.talk, self._without_repeats(row, intent, name), intent.best[name], self.words, self.random
+            )
         if intent.every and intent.every.entity == row.entity and not row.columns:
             self.mentioned |= {*set_facts(intent.every)}
             return rows_together(self.talk, intent.every, self.words, self.random)
         others = [other for key, other in intent.rows.items() if key != name]
         return self._row_words(row, {fact for other in others for fact in other.columns.values()})
+
+    def _without_repeats(self, row: KnownRow, intent: Intent, name: str) -> KnownRow:
+        """A row without the columns that another row of the same wish says, too: the treatment that a slot is for."""
+        others = [other for key, other in intent.rows.items() if key != name]
+        said = {self.words[fact] for other in others for fact in other.columns.values()}
+        return row.model_copy(
+            update={"columns": {column: fact for column, fact in row.columns.items() if self.words[fact] not in said}}
+        )
 
     def _row_words(self, row: KnownRow, said: set[str]) -> str:
         """Words for a row.

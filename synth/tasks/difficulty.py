@@ -15,21 +15,26 @@ NOISE_FACTOR: Mapping[int, float] = {1: 0.5, 2: 0.75, 3: 1.0, 4: 1.5, 5: 2.0}
 """Level -> how many times as often as on the whole faults are planted in its tasks."""
 
 
+DEMANDING = frozenset({"aggregate", "batch", "change_of_mind", "fallback", "what_if"})
+"""Forms that take more than a look-up: several rows at once, a course that turns, or what the policy makes of it."""
+
+
 def level_of(
-    *, calls: int, writes: int, domains: int = 1, told: int = 0, forms: Collection[str] = (), is_crossing: bool = False
+    *, calls: int, writes: int, domains: int = 1, told: int = 0, forms: Collection[str] = (), is_foreseen: bool = False
 ) -> int:
     """The level of a task: the highest of which the line holds.
 
     | level | holds |
     | ---: | --- |
-    | 5 | two of these three: 10 calls, 5 writes, 3 forms |
-    | 4 | 7 calls, or 3 writes, or 2 forms in 5 calls, or a domain looked up before the first write at another |
-    | 3 | 5 calls with a form, 2 writes or 2 domains; or 2 forms, or a form with 2 writes; or 4 told values |
+    | 5 | two of these four: 11 calls, 5 writes, 4 forms, a demanding form among 3 |
+    | 4 | two of these five: 8 calls, 3 writes, 3 forms, a demanding form, 2 domains |
+    | 3 | 5 calls with a form, 2 writes or 2 domains; or 2 forms, or a form with 2 writes; or 7 calls, or 4 told values |
     | 2 | 4 calls, or 2 writes, or a form, or 2 domains, or 2 told values |
     | 1 | anything |
 
-    So a plain task with one write is of level 1 or 2 up to 6 calls, and one form with 4 to 6 calls of level 2 or 3.
-    Planted faults are not counted: they are planted the more often the higher the level is (`NOISE_FACTOR`).
+    Demanding are sums, batches, changes of mind, fallbacks, and whatever turns on an outcome that has to be foreseen
+    (`DEMANDING`). Planted faults are not counted: they are planted the more often the higher the level is
+    (`NOISE_FACTOR`).
 
     Args:
         calls: Golden calls, with signing in and the record of what is declined.
@@ -37,14 +42,17 @@ def level_of(
         domains: Domains that are called.
         told: Values that the user has to be told.
         forms: Names of the forms in which the request is put.
-        is_crossing: Whether a domain is looked up before the first write at another.
+        is_foreseen: Whether something turns on what a call would come to.
     """
-    asked = len({*forms})
-    if (calls >= 10) + (writes >= 5) + (asked >= 3) >= 2:
+    asked = {*forms}
+    is_demanding = is_foreseen or bool(asked & DEMANDING)
+    if (calls >= 11) + (writes >= 5) + (len(asked) >= 4) + (is_demanding and len(asked) >= 3) >= 2:
         return 5
-    if calls >= 7 or writes >= 3 or (asked >= 2 and calls >= 5) or is_crossing:
+    if (calls >= 8) + (writes >= 3) + (len(asked) >= 3) + is_demanding + (domains >= 2) >= 2:
         return 4
-    if (calls >= 5 and max(asked, writes - 1, domains - 1)) or asked >= 2 or (asked and writes >= 2) or told >= 4:
+    if (calls >= 5 and (asked or writes >= 2 or domains >= 2)) or len(asked) >= 2 or (asked and writes >= 2):
+        return 3
+    if calls >= 7 or told >= 4:
         return 3
     return 2 if calls >= 4 or asked or max(writes, domains, told) >= 2 else 1
 
@@ -57,21 +65,18 @@ def difficulty_of(world: World, combination: Combination, *, facts: int = 0, sho
         shortest: Calls of the shortest solution known.
     """
     golden = [*combination.golden, *KINDS[combination.kind].ending(combination)]
-    writes = [place for place, call in enumerate(golden) if tool_of(world.blueprint, call.tool).kind == "write"]
+    writes = sum(tool_of(world.blueprint, call.tool).kind == "write" for call in golden)
     asked = [combination.asked] if combination.asked else []
     domains = len(_domains(world, [*golden, *asked]))
-    looked_up = [call for call in golden[: writes[0] + 1] if call.tool not in world.sign_ins] if writes else []
     level = level_of(
         calls=len(golden),
-        writes=len(writes),
+        writes=writes,
         domains=domains,
         told=len(combination.communicate),
         forms=[form.name for form in combination.forms],
-        is_crossing=len(_domains(world, looked_up)) > 1,
+        is_foreseen=any(form.foreseen for form in combination.forms),
     )
-    return Difficulty(
-        level=level, calls=len(golden), writes=len(writes), domains=domains, facts=facts, shortest=shortest
-    )
+    return Difficulty(level=level, calls=len(golden), writes=writes, domains=domains, facts=facts, shortest=shortest)
 
 
 def _domains(world: World, calls: Iterable[GoldenCall]) -> set[str]:

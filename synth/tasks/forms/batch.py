@@ -44,7 +44,7 @@ from synth.tasks.outcomes import amount_of, outcome
 from synth.tasks.replay import Rejected, make_calls
 
 LEAST_BATCH, MOST_BATCH = 2, 7
-"""Rows of a batch."""
+"""Rows of a batch that are dealt with; beside one that a rule forbids, a single one will do."""
 STEPS = (5000, 2500, 1000, 500)
 """A sum up to which something is paid is a multiple of one of these amounts, in cents, the roundest first."""
 CATCH_SHARE = 0.7
@@ -138,7 +138,7 @@ def _batches(
         made = [calls[index] for index in able]
         if LEAST_BATCH <= len(made) <= MOST_BATCH and setting.is_lawful([*looked_up, *made]):
             yield _Batch(one.rows, made, excepted)
-    elif len(able) == len(one.meant) - 1 and LEAST_BATCH <= len(able) <= MOST_BATCH:
+    elif len(able) == len(one.meant) - 1 and 1 <= len(able) <= MOST_BATCH:
         made = [calls[index] for index in able]
         forbidden = next(calls[index] for index in one.meant if not lawful[index])
         rules = rules_against(setting, [*looked_up, *made], forbidden)

@@ -7,28 +7,17 @@ the value, and doing it all the same is a course that has to fail.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, timedelta
-from random import Random
 from typing import Literal
 
 from skillweave.schema.combination import Combination, Condition, MentionedRow
 from skillweave.schema.criteria import Course, RequestForm
-from skillweave.schema.record import Json
 from skillweave.schema.template import OmittedSlot, RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.canonical import dump
-from skillweave.world.replay import rebound, result_reference
+from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
-from synth.tasks.facts import LEAST_CENTS, fact_of, worthless
-from synth.tasks.forms.foreseeing import (
-    amount_foreseen,
-    decided_first,
-    foreseen_fact,
-    is_gain,
-    leave_undone,
-    outcome_question,
-    own_mentions,
-)
+from synth.tasks.facts import fact_of, worthless
+from synth.tasks.forms.condition_by_outcome import check_outcome, conditions_on_outcome, on_outcome
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -38,7 +27,6 @@ from synth.tasks.forms.form import (
     change_terms,
     fits,
     formed,
-    is_amount,
     is_moment,
     is_settled,
     listed_row,
@@ -49,36 +37,15 @@ from synth.tasks.forms.form import (
     single_write,
     without_form,
 )
+from synth.tasks.forms.limits import REASONS, is_above, limit_beside
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import UNDONE
-from synth.tasks.outcomes import (
-    amount_of,
-    amounts_foreseen,
-    check_foreseen,
-    outcome,
-    outcome_nouns,
-    shown_amounts,
-)
-from synth.tasks.replay import Rejected, make_calls, open_session
+from synth.tasks.replay import Rejected
 
-STEPS = (500, 1000, 2000, 2500, 5000, 10000)
-"""Limits are multiples of one of these amounts, in cents."""
-DAYS = (2, 3, 5, 7, 10)
-"""Days between a day and the limit."""
-MOST_OUTCOMES = 2
-"""Amounts in a deed's result on which it is made to depend."""
 NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance", "cost", "premium", "deposit")
 """Words of amounts on which people make something depend."""
 
 
-_REASONS = [
-    "It depends on something that I do not have before me.",
-    "I am not sure yet whether it is worth it to me.",
-    "I only want it if it makes sense for me.",
-    "I have to see how it fits in with the rest of my plans.",
-    "I would rather not decide that without a look at your records.",
-]
-"""Why people make something depend on a look at the records."""
 _ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
 """First words of tools by which something is given up."""
 
@@ -101,19 +68,19 @@ class ConditionForm(FormRecipe):
                         noun, ask = nouns.get((read, column), (noun_of(column), []))
                         tell = RequestedValue(call=2, column=column, noun=noun, ask=ask or [f"the {noun} of {{row}}"])
                         focus = OmittedSlot(call=1, parameter=parameter)
-                        shared = {"focus": focus, "form_detail": column, "reasons": _REASONS}
+                        shared = {"focus": focus, "form_detail": column, "reasons": REASONS}
                         yield formed(goal, "condition", f"if_{column}", **shared)
                         calls = [*goal.calls, TemplateCall(tool=read)]
                         told = {"kind": "inform", "calls": calls, "tell": [tell]}
                         yield formed(goal, "condition", f"unless_{column}", **shared, **told)
-            yield from _on_outcomes(goal, source) if call else ()
+            yield from conditions_on_outcome(goal, source) if call else ()
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance whose condition is met, or one whose condition is not."""
         template, focus = setting.template, setting.template.focus
         is_met, column = template.kind == "do", template.form_detail
         if focus is None:
-            return _of_outcome(setting, is_met=is_met)
+            return on_outcome(setting, is_met=is_met)
         deed = {} if is_met else {"kind": "do", "calls": template.calls[:1], "tell": []}
         instance = setting.plain(without_form(template, **deed))
         listed = listed_row(instance, instance.steps[0], focus.parameter)
@@ -133,63 +100,10 @@ class ConditionForm(FormRecipe):
         decided = 0
         for terms in combination.terms:
             if terms.condition is not None:
-                check = _check_outcome if terms.condition.foreseen else _check_side
+                check = check_outcome if terms.condition.foreseen else _check_side
                 check(world, combination, combination.steps[terms.call], terms.condition)
                 decided += 1
         return {"conditions": decided}
-
-
-def _on_outcomes(goal: TaskTemplate, source: TemplateSource) -> Iterator[TaskTemplate]:
-    """For each amount in a deed's result one template for either branch."""
-    nouns = outcome_nouns([goal])
-    tool = source.blueprint.tool(goal.calls[0].tool)
-    for column in amounts_foreseen(tool)[:MOST_OUTCOMES]:
-        noun = nouns.get((tool.name, column), noun_of(column))
-        shared = {"form_detail": f"{column} {noun}", "reasons": _REASONS, "tell": []}
-        yield formed(goal, "condition", f"if_foreseen_{column}", **shared)
-        yield formed(goal, "condition", f"unless_foreseen_{column}", kind="inform", **shared)
-
-
-def _of_outcome(setting: FormSetting, *, is_met: bool) -> Instance:
-    """An instance that turns on what the deed itself would come to."""
-    template, random = setting.template, setting.random
-    column, _, noun = template.form_detail.partition(" ")
-    instance = setting.plain(without_form(template, kind="do"))
-    deed = decided_first(setting, instance)
-    if instance.steps[0] + 1 != len(instance.golden):
-        raise NoInstance("what it would come to is not the last thing")
-    value = amount_of(instance.results[-1], column)
-    before = setting.run(instance.golden[:-1])
-    if value is None or (value and value in shown_amounts(before)) or (not value and not is_met):
-        raise NoInstance("what it would come to is no secret")
-    # People give something up if it is dear, and take it if it brings them enough.
-    is_high = is_gain(column) == is_met
-    limit = _limit(value, column, random, is_high=is_high) if value else random.choice(STEPS)
-    holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
-    if (is_above(value, limit) == (holds == "above")) != is_met:
-        raise NoInstance("the value that decides decides otherwise")
-    if not is_met:
-        leave_undone(instance)
-        instance.results = before
-        amount = amount_foreseen(setting, instance, [deed], column)
-        rows = own_mentions(instance)
-        if not rows:
-            raise NoInstance("what it would come to is about no row")
-        instance.communicate = [foreseen_fact([deed], rows, column, noun, amount)]
-        instance.questions = [outcome_question(deed.tool, column, noun)]
-    wrong = [] if is_met else [Course(name="done_all_the_same", calls=literal([*instance.golden, deed]))]
-    add_form(instance, "condition", wrong=wrong, foreseen=[deed.tool])
-    condition = Condition(
-        parameter=next(iter(deed.arguments)),
-        column=column,
-        foreseen=True,
-        noun=noun,
-        holds=holds,
-        limit=limit,
-        then="do" if is_met else "leave",
-    )
-    change_terms(instance, 0, condition=condition)
-    return instance
 
 
 def nouns_of(goals: Sequence[TaskTemplate]) -> dict[tuple[str, str], tuple[str, list[str]]]:
@@ -222,7 +136,7 @@ def _condition(listed: ListedRow, column: str, setting: FormSetting, *, is_met: 
     tool = setting.template.calls[0].tool.partition("__")[2] or setting.template.calls[0].tool
     is_ending = tool.partition("_")[0] in _ENDING
     is_high = random.random() < 0.5 if is_ending or is_moment(value) else not is_met
-    limit = _limit(value, column, random, is_high=is_high)
+    limit = limit_beside(value, column, random, is_high=is_high)
     holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
     noun = next((one.noun for one in setting.template.tell if one.column == column), noun_of(column))
     return Condition(
@@ -249,28 +163,6 @@ def _is_one_value(instance: Instance, listed: ListedRow, column: str) -> bool:
     return all(one == value for one in amounts)
 
 
-def _limit(value: Json, column: str, random: Random, *, is_high: bool) -> Json:
-    """A round limit below a value that is to be above it, or at least as high."""
-    if is_amount(column, value) and isinstance(value, int) and value >= LEAST_CENTS:
-        step = random.choice([one for one in STEPS if one <= max(value // 2, STEPS[0])])
-        below = (value - 1) // step * step
-        limits = [below, below - step] if is_high else [below + step, below + 2 * step]
-        return random.choice([limit for limit in limits if limit > 0 and limit != value])
-    if is_moment(value):
-        days = random.choice(DAYS) * (-1 if is_high else 1)
-        return (date.fromisoformat(str(value)[:10]) + timedelta(days=days)).isoformat()
-    raise NoInstance("the value that decides is no amount and no day")
-
-
-def is_above(value: Json, limit: Json) -> bool:
-    """Whether a value is above a limit; of a day, whether it is later."""
-    if isinstance(value, str) and isinstance(limit, str):
-        return value[: len(limit)] > limit
-    if isinstance(value, (int, float)) and isinstance(limit, (int, float)):
-        return value > limit
-    raise Rejected("the condition decides nothing", f"{value!r} and {limit!r}")
-
-
 def _leave(setting: FormSetting, instance: Instance, listed: ListedRow) -> Course:
     """Leave the call unmade: the user is told the value instead. Returns the course that makes it all the same."""
     template, step = setting.template, instance.steps[0]
@@ -292,24 +184,6 @@ def _leave(setting: FormSetting, instance: Instance, listed: ListedRow) -> Cours
     rivals = [row.get(wanted.column) for row in listed.rows]
     instance.communicate = [fact_of(0, wanted, listed.row[wanted.column], rivals)]
     return Course(name="done_all_the_same", calls=literal([*calls, undone]))
-
-
-def _check_outcome(world: World, combination: Combination, step: int, condition: Condition) -> None:
-    """Check that a call would come to the same at the start and at its place, on the side that the task says."""
-    check_foreseen(world, combination)
-    golden = combination.golden[: min(step, len(combination.golden))]
-    with open_session(world, combination) as session:
-        session.caller = combination.caller
-        first = amount_of(outcome(session, combination.calls[step]), condition.column)
-        results = make_calls(session, golden)
-        call = combination.calls[step]
-        then = call.model_copy(update={"arguments": rebound(call, results)})
-        last = amount_of(outcome(session, then), condition.column)
-    if first is None or first != last:
-        raise Rejected("the condition decides nothing", f"{condition.column} would be {first}, then {last}")
-    is_met = is_above(first, condition.limit) == (condition.holds == "above")
-    if is_met != (condition.then == "do"):
-        raise Rejected("the condition decides otherwise", f"{condition.column} is {first}, limit {condition.limit}")
 
 
 def _check_side(world: World, combination: Combination, step: int, condition: Condition) -> None:

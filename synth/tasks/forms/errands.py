@@ -165,8 +165,18 @@ def _drawn(family: Sequence[TaskTemplate], taken: Collection[str], random: Rando
     """Some templates of a family, of one kind, to be tried in turn; often forms that no other part has come first."""
     plain_ones = [template for template in family if not template.forms]
     formed_ones = [template for template in family if template.forms and not {*template.forms} & {*taken}]
-    orders = [random.sample(ones, len(ones)) for ones in (formed_ones, plain_ones)]
-    return [*chain(*(orders if random.random() < FORMED_SHARE[family[0].kind] else reversed(orders)))][:MOST_DRAWN]
+    # What turns on an outcome or has a catch comes first: it takes more than a look-up.
+    deep = [template for template in formed_ones if is_deep(template)]
+    orders = [random.sample(ones, len(ones)) for ones in (deep, formed_ones, plain_ones)]
+    drawn = chain(*(orders if random.random() < FORMED_SHARE[family[0].kind] else reversed(orders)))
+    return [*{template.id: template for template in drawn}.values()][:MOST_DRAWN]
+
+
+def is_deep(template: TaskTemplate) -> bool:
+    """Whether a request turns on what the policy makes of the records: an outcome, or several rows at once."""
+    form, detail = template.forms[-1], template.form_detail
+    is_foreseen = (form == "choice" and bool(detail)) or (form == "condition" and " " in detail)
+    return bool({*template.forms} & {"what_if", "batch"}) or is_foreseen
 
 
 def _clear(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
