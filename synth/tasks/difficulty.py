@@ -28,7 +28,7 @@ def level_of(
     | ---: | --- |
     | 5 | two of these four: 11 calls, 5 writes, 4 forms, a demanding form among 3 |
     | 4 | two of these five: 8 calls, 3 writes, 3 forms, a demanding form, 2 domains |
-    | 3 | 5 calls with a form, 2 writes or 2 domains; or 2 forms, or a form with 2 writes; or 7 calls, or 4 told values |
+    | 3 | 5 calls with a form, 2 writes or 2 domains; 2 forms; a form with 2 writes; 7 calls; or 4 told values |
     | 2 | 4 calls, or 2 writes, or a form, or 2 domains, or 2 told values |
     | 1 | anything |
 

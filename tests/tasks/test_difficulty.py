@@ -16,7 +16,7 @@ from tests.gates.clinic_tasks import WORLD, a_combination, a_template, call
         (3, {"calls": 7, "writes": 1}),
         (3, {"calls": 6, "writes": 1, "forms": ["choice"]}),
         (3, {"calls": 5, "writes": 2}),
-        (3, {"calls": 4, "writes": 3}),
+        (2, {"calls": 4, "writes": 3}),
         (3, {"calls": 5, "writes": 1, "forms": ["choice", "condition"]}),
         (3, {"calls": 7, "writes": 2, "domains": 2}),
         (3, {"calls": 7, "writes": 2, "forms": ["batch"]}),
