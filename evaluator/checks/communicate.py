@@ -80,11 +80,11 @@ def last_mention(fact: FactToTell, messages: Sequence[Message], now: str = "") -
 
 
 def known_since(fact: FactToTell, steps: Sequence[ExecutedCall]) -> int | None:
-    """The position of the message whose call returned the value, or the last of its parts, for the first time; None
-    where something was never returned."""
+    """The position of the message whose call returned the value, or the last of its parts, for the first time; -1 where
+    no result has to show it, None where something was never returned."""
     places = [_first_returned(values, steps) for values in fact.shown]
     known = [place for place in places if place is not None]
-    return max(known) if len(known) == len(places) else None
+    return max(known, default=-1) if len(known) == len(places) else None
 
 
 def _first_returned(values: Sequence[Json], steps: Sequence[ExecutedCall]) -> int | None:

@@ -302,8 +302,10 @@ def untold(executor: VariantExecutor) -> Iterator[Variant]:
         executor.task, [*start, Utterance(PARTING_WORDS, f"I have heard this: {all_facts(facts)}"), end]
     )
     yield failing("told_by_user", echoed, _UNTOLD)
-    guessed = conversation(executor.task, [Utterance(all_facts(facts)), *start, Utterance(PARTING_WORDS)])
-    yield failing("told_before_known", guessed, _UNTOLD | _WRONG)
+    # What the policy alone may give away can be known from the start.
+    if any(fact.shown for fact in facts):
+        guessed = conversation(executor.task, [Utterance(all_facts(facts)), *start, Utterance(PARTING_WORDS)])
+        yield failing("told_before_known", guessed, _UNTOLD | _WRONG)
 
 
 def told_wrongly(executor: VariantExecutor) -> Iterator[Variant]:

@@ -61,8 +61,6 @@ class Foreseen(Record):
     """The calls, each to be thought of as made alone, with its arguments as they stand."""
     column: str
     """The column of their results that counts; over several calls it is added up."""
-    rows: list[Json]
-    """Keys of the rows that they are about. The value can be worked out once results have shown these."""
 
 
 class FactToTell(Record):
@@ -89,9 +87,12 @@ class FactToTell(Record):
 
     @property
     def shown(self) -> list[list[Json]]:
-        """What results have to show before it can be known: of each list one value."""
+        """What results have to show before it can be known: of each list one value.
+
+        Nothing where it is foreseen: the policy may give it away by itself.
+        """
         if self.foreseen:
-            return [[row] for row in self.foreseen.rows]
+            return []
         return [[part] for part in self.parts] if self.parts else [self.values]
 
 

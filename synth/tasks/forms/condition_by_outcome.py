@@ -22,7 +22,6 @@ from synth.tasks.forms.foreseeing import (
     is_gain,
     leave_undone,
     outcome_question,
-    own_mentions,
 )
 from synth.tasks.forms.form import FormSetting, add_form, change_terms, formed, literal, noun_of, without_form
 from synth.tasks.forms.limits import REASONS, STEPS, is_above, limit_beside
@@ -71,10 +70,7 @@ def on_outcome(setting: FormSetting, *, is_met: bool) -> Instance:
         leave_undone(instance)
         instance.results = before
         amount = amount_foreseen(setting, instance, [deed], column)
-        rows = own_mentions(instance)
-        if not rows:
-            raise NoInstance("what it would come to is about no row")
-        instance.communicate = [foreseen_fact([deed], rows, column, noun, amount)]
+        instance.communicate = [foreseen_fact([deed], column, noun, amount)]
         instance.questions = [outcome_question(deed.tool, column, noun)]
     wrong = [] if is_met else [Course(name="done_all_the_same", calls=literal([*instance.golden, deed]))]
     add_form(instance, "condition", wrong=wrong, foreseen=[deed.tool])

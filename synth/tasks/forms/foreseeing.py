@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from skillweave.schema.combination import Calculation, MentionedRow
+from skillweave.schema.combination import Calculation
 from skillweave.schema.contract import Tool
 from skillweave.schema.criteria import FactToTell, Foreseen, GoldenCall
+from skillweave.schema.record import Json
 from skillweave.schema.template import TaskTemplate
-from synth.contracts.visibility import reads_that_show, required_parameters
+from skillweave.world.replay import result_reference, value_at
+from synth.contracts.visibility import column_origins, reads_that_show, required_parameters
 from synth.contracts.writes import columns_behind
 from synth.tasks.facts import LEAST_CENTS
 from synth.tasks.forms.form import FormSetting, ListedRow, literal, own_list
@@ -47,21 +49,36 @@ def show_what_decides(setting: FormSetting, instance: Instance, deed: GoldenCall
     blueprint, tool = setting.world.blueprint, setting.tool(deed.tool)
     if not is_foreseeable(blueprint, columns_behind(setting.world)[tool.name]):
         raise NoInstance("what it would come to cannot be known")
-    named: dict[str | None, str] = {
-        one.refers_to: one.name for one in tool.parameters if one.refers_to and one.name in deed.arguments
-    }
+    named = _keys_at_hand(setting, instance, deed)
     missing = missing_columns(setting.world, tool, instance.golden)
     reads = reads_that_show(blueprint, missing, named)
     if reads is None:
         raise NoInstance("what it would come to cannot be known")
     for read in reads:
         given = {one.name: named[one.refers_to] for one in required_parameters(read)}
-        if any(not deed.grounding[name].startswith("call ") for name in given.values()):
-            raise NoInstance("what it would come to cannot be known")
-        arguments = {name: deed.arguments[other] for name, other in given.items()}
-        grounding = {name: deed.grounding[other] for name, other in given.items()}
+        arguments = {name: value for name, (value, _) in given.items()}
+        grounding = {name: source for name, (_, source) in given.items()}
         instance.golden.append(GoldenCall(tool=read.name, arguments=arguments, grounding=grounding))
     instance.results = setting.run(instance.golden)
+
+
+def _keys_at_hand(setting: FormSetting, instance: Instance, deed: GoldenCall) -> dict[str | None, tuple[Json, str]]:
+    """Key as `Entity.attribute` -> its value and its source: the rows that a call names, and those that these name."""
+    entities = {(entity.table, entity.key): f"{entity.name}.{entity.key}" for entity in setting.world.blueprint.tables}
+    keys: dict[str | None, tuple[Json, str]] = {}
+    for parameter in setting.tool(deed.tool).parameters:
+        source = result_reference(deed.grounding.get(parameter.name, ""))
+        if source is None or not parameter.refers_to:
+            continue
+        keys[parameter.refers_to] = deed.arguments[parameter.name], deed.grounding[parameter.name]
+        row, dot, _ = source.path.rpartition(".")
+        shown = value_at(instance.results[source.call].value, row) if dot else None
+        origins = column_origins(setting.tool(instance.golden[source.call].tool))
+        for column, value in shown.items() if isinstance(shown, dict) else ():
+            key = entities.get(origins.get(column) or ("", ""))
+            if key and value is not None:
+                keys.setdefault(key, (value, f"call {source.call} {row}.{column}"))
+    return keys
 
 
 def amount_foreseen(setting: FormSetting, instance: Instance, calls: Sequence[GoldenCall], column: str) -> int:
@@ -72,30 +89,22 @@ def amount_foreseen(setting: FormSetting, instance: Instance, calls: Sequence[Go
     """
     with setting.open() as session:
         make_calls(session, instance.golden)
-        value = foreseen_amount(session, Foreseen(calls=[*calls], column=column, rows=[]))
+        value = foreseen_amount(session, Foreseen(calls=[*calls], column=column))
     said = {one.value for one in instance.values}
     if value is None or value < LEAST_CENTS or value in shown_amounts(instance.results) or value in said:
         raise NoInstance("what it would come to is no secret")
     return value
 
 
-def foreseen_fact(
-    calls: Sequence[GoldenCall], rows: Sequence[MentionedRow], column: str, noun: str, value: int
-) -> FactToTell:
+def foreseen_fact(calls: Sequence[GoldenCall], column: str, noun: str, value: int) -> FactToTell:
     """The fact that calls would come to a value."""
-    keys = [row.key for row in rows if row.key]
-    foreseen = Foreseen(calls=literal(calls), column=column, rows=[*dict.fromkeys(keys)])
+    foreseen = Foreseen(calls=literal(calls), column=column)
     return FactToTell(fact="told_1", noun=noun, values=[value], type="integer", unit="cents", foreseen=foreseen)
 
 
 def outcome_question(tool: str, column: str, noun: str) -> Calculation:
     """What is asked of calls that nobody makes."""
     return Calculation(fact="told_1", tool=tool, sort="outcome", column=column, noun=noun)
-
-
-def own_mentions(instance: Instance) -> list[MentionedRow]:
-    """The rows that the call that is left undone is about."""
-    return [row for row in instance.rows if row.call == UNDONE and row.parameter and row.key]
 
 
 def of_row(call: GoldenCall, parameter: str, listed: ListedRow, index: int) -> GoldenCall:

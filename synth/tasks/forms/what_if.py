@@ -17,7 +17,6 @@ from synth.tasks.forms.foreseeing import (
     leave_undone,
     of_row,
     outcome_question,
-    own_mentions,
     show_what_decides,
 )
 from synth.tasks.forms.form import (
@@ -106,10 +105,7 @@ class WhatIfForm(FormRecipe):
 
 def _ask(setting: FormSetting, instance: Instance, calls: list[GoldenCall], column: str, noun: str) -> None:
     value = amount_foreseen(setting, instance, calls, column)
-    rows = own_mentions(instance)
-    if not rows:
-        raise NoInstance("what it would come to is about no row")
-    instance.communicate = [foreseen_fact(calls, rows, column, noun, value)]
+    instance.communicate = [foreseen_fact(calls, column, noun, value)]
     instance.questions = [outcome_question(calls[0].tool, column, noun)]
     wrong = [Course(name="done_at_once", calls=literal([*instance.golden, *calls]))]
     add_form(instance, "what_if", wrong=wrong, foreseen=[calls[0].tool])

@@ -6,7 +6,7 @@ from skillweave.schema.task import Login
 from skillweave.schema.template import TaskTemplate
 from synth.gates.judging import validate_combination
 from synth.tasks.forms import FORMS
-from synth.tasks.forms.errands import compound
+from synth.tasks.forms.compounds import compound
 from synth.tasks.replay import run_golden
 from tests.gates.clinic_tasks import RULES
 from tests.tasks.forms.clinic import WORLD, instance, instances, named, templates

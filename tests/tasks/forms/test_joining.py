@@ -15,7 +15,7 @@ from skillweave.world.replay import rebound
 from synth.tasks.builder import InstanceBuilder
 from synth.tasks.combinations import combination_for
 from synth.tasks.forms import form_templates
-from synth.tasks.forms.errands import compound, parts_of
+from synth.tasks.forms.compounds import compound, parts_of
 from synth.tasks.forms.joining import joined, with_final_places, with_open_places
 from synth.tasks.kinds import Instance, NoInstance
 from synth.tasks.replay import make_calls, run_golden
