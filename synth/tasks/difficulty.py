@@ -11,7 +11,7 @@ from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.tasks.kinds import KINDS
 
-NOISE_FACTOR: Mapping[int, float] = {1: 0.5, 2: 0.75, 3: 1.0, 4: 1.5, 5: 2.0}
+NOISE_FACTOR: Mapping[int, float] = {1: 0.5, 2: 0.75, 3: 1.0, 4: 3.0, 5: 4.0}
 """Level -> how many times as often as on the whole faults are planted in its tasks."""
 
 
