@@ -74,8 +74,9 @@ def first_of_kind(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[s
 def _whichever(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[str, str], random: Random) -> str:
     """A row by what would come of it: `whichever of my orders would bring the lowest cancellation fee`."""
     together = rows_together(talk, KnownRows(entity=row.entity, columns=row.columns), words, random, alone=True)
-    way = random.choice(forms()["whichever"][best.order])
-    return str(way).format(rows=together, thing=thing_of(best.column))
+    way = str(random.choice(forms()["whichever"][best.order]))
+    allowed = forms()["whichever_allowed"] if best.allowed else ""
+    return way.format(rows=f"{together}{allowed}", thing=thing_of(best.column))
 
 
 def rows_together(
@@ -152,6 +153,8 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
     def said(side: str, it: str) -> str:
         return tidy(random.choice(ways[side]).format(limit=limit.words, it=it, verb=verb))
 
+    if condition.foreseen:
+        ways, first = forms()["limits"]["foreseen"], thing
     other = _OTHER_SIDE[condition.holds]
     tell = f"when it {verb}" if sort == "moment" else random.choice([thing, "what it is"])
     return {

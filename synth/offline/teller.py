@@ -11,7 +11,7 @@ from skillweave.schema.record import table_of
 from skillweave.schema.request import FactWords, Intent, KnownFact, KnownRow, KnownRows, Telling, UserRequest
 from synth.contracts.wording import VALUE_PLACEHOLDER
 from synth.offline.forms import arguments_of, forms, limits_of, one_of_them, rows_together, thing_of
-from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined
+from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined, name_of_row
 from synth.offline.services import Talk
 from synth.offline.wording import CompanyWords, action, phrases, sentence, talk_of, tidy
 from synth.tasks.requests import later_facts
@@ -103,13 +103,15 @@ class Teller:
             fallback: Name of the frames for what is wanted in the place of something else.
         """
         if intent.condition is None or intent.condition_fact is None:
-            return str(self.random.choice(forms()[fallback])).format(request=request)
+            frames = f"otherwise_{condition}" if intent.otherwise else fallback
+            return str(self.random.choice(forms()[frames])).format(request=request)
         limit = self._known[intent.condition_fact]
         self._phrasing.mentioned.add(limit.id)
         row = intent.rows.get(intent.condition.parameter)
         subject = f"the {talk_of(self.talk, row.entity).noun}" if row else "it"
         slots = limits_of(intent.condition, limit, subject, self.random)
-        return str(self.random.choice(forms()[condition])).format(request=request, **slots)
+        frames = f"branch_{condition}" if intent.condition.otherwise else condition
+        return str(self.random.choice(forms()[frames])).format(request=request, **slots)
 
     def _beliefs(self, intent: Intent, frames: str = "beliefs") -> Iterator[str]:
         """What the user takes a value to be that they ask for."""
@@ -238,10 +240,20 @@ class Teller:
                 row = KnownRow(entity=entity, columns={column: fact.id})
                 return tidy(sentence(self.talk, row, fact, words, self.random))
         text = tidy(self._stated(fact, words))
+        if (searched := self._searched_for(owner)) is not None:
+            start = text if text.startswith("I ") else text[0].lower() + text[1:]
+            return f"As to {searched}: {start}"
         if self.companies.titles or not self._has_namesake(fact):
             return text
         start = text if text.startswith("I ") else text[0].lower() + text[1:]
         return f"To {action(fact.about.partition(': ')[0])}: {start}"
+
+    def _searched_for(self, owner: str) -> str | None:
+        """Words for the row that a search is for, if the ids of its facts say so: there are several such searches."""
+        name = owner.partition("_for_")[2]
+        rows = [row for intent in self.request.wishes for row in intent.rows.values()]
+        row = next((row for row in rows if name and name_of_row(row) == name), None)
+        return one_of_them(self.talk, row, self._phrasing.words, self.random) if row else None
 
     def _has_namesake(self, fact: KnownFact) -> bool:
         """Whether another request takes a value of the same name: two reasons, two dates."""

@@ -10,6 +10,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.request import KnownFact, KnownRow, KnownRows
 from skillweave.schema.task import unit_of
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.replay import result_reference
 from synth.contracts.visibility import subject_entity
 from synth.contracts.wording import (
     identifying_sentence,
@@ -30,10 +31,11 @@ class FactCollector:
         self._combination = combination
         self._random = random
         self._facts: dict[str, KnownFact] = {}
+        self._rows = combination.rows
         self._row_names: dict[tuple[str, str], str] = {}
         self._said_of: dict[tuple[str, str], str] = {}
-        self._row_values = [value for row in combination.rows for value in row.columns.values()]
-        said = [*self._row_values, *(value.value for value in combination.values)]
+        row_values = [value for row in combination.rows for value in row.columns.values()]
+        said = [*row_values, *(value.value for value in combination.values)]
         self._days = {date.fromisoformat(str(one)[:10]) for one in said if value_type(one) in ("date", "datetime")}
         self._sets = {
             (template.calls[terms.call].tool, terms.every.entity) for terms in combination.terms if terms.every
@@ -111,14 +113,35 @@ class FactCollector:
             Its id; None if a row's words say it already, or if the user wants nothing there.
         """
         tool = self._blueprint.tool(self._combination.calls[mentioned.call].tool)
-        is_in_row = any(str(value)[:10] == mentioned.value for value in self._row_values) and tool.kind == "read"
-        if mentioned.value is None or is_in_row:
+        shown = self._shown_by(mentioned.call) if tool.kind == "read" else []
+        said = [value for row in shown for value in row.columns.values()]
+        if mentioned.value is None or any(str(value)[:10] == mentioned.value for value in said):
             return None
         short_name = short_tool_name(self._blueprint, tool.name)
         name = f"{short_name}.{mentioned.parameter}"
+        if shown and len(self._searched_for(mentioned)) > 1:
+            row = next(iter(self.row(shown[0]).columns.values()), "").partition(".")[0]
+            name = f"{short_name}_for_{row}.{mentioned.parameter}" if row else name
         if self._facts.get(name) and self._facts[name].value != mentioned.value:
             name = f"{name}_{mentioned.call}"
         return self.add(name, mentioned.value, f"{name_in_words(short_name)}: {name_in_words(mentioned.parameter)}")
+
+    def _shown_by(self, place: int) -> list[MentionedRow]:
+        """The rows that arguments take from the result of a golden call."""
+        calls = self._combination.calls
+        sources = (
+            (row, result_reference(calls[row.call].grounding.get(row.parameter or "", ""))) for row in self._rows
+        )
+        return [row for row, source in sources if source is not None and source.call == place]
+
+    def _searched_for(self, mentioned: MentionedValue) -> set[str]:
+        """The values that are said for a parameter of a read, over all its calls."""
+        tool = self._combination.calls[mentioned.call].tool
+        return {
+            str(one.value)
+            for one in self._combination.values
+            if one.parameter == mentioned.parameter and self._combination.calls[one.call].tool == tool
+        }
 
     def choice(self, phrases: Sequence[str]) -> str:
         """One of these phrases."""

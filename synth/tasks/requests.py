@@ -123,6 +123,7 @@ def _on_terms(
             "condition": terms.condition,
             "condition_fact": facts.limit(terms.condition) if terms.condition else None,
             "instead_of": None if terms.instead_of is None else numbers[terms.instead_of],
+            "otherwise": terms.instead_of is not None and bool(terms_for(combination, terms.instead_of).condition),
             "replaces": None if terms.replaces is None else numbers[terms.replaces],
             "later": terms.later,
             "every": facts.rows(terms.every) if terms.every else None,

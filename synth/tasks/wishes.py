@@ -11,6 +11,7 @@ _MOMENTS: dict[Moment, str] = {
     "second_message": "in their second message, whatever was answered",
     "after_report": "once all before has been reported or answered",
 }
+_LEFT = "it stays undone, and they want to be told the {noun}"
 
 
 def terms_in_words(intent: Intent) -> Iterator[str]:
@@ -22,11 +23,13 @@ def terms_in_words(intent: Intent) -> Iterator[str]:
         value = f"the {noun} of {row_label(row, intent)}" if row else f"the {noun}"
         value = f"the {noun} that it would bring" if intent.condition.foreseen else value
         limit = f"{intent.condition.holds.replace('_', ' ')} <{intent.condition_fact}>"
-        yield f"only if {value} is {limit}; if not, it stays undone, and they want to be told the {noun}"
+        otherwise = "another wish takes its place" if intent.condition.otherwise else _LEFT.format(noun=noun)
+        yield f"only if {value} is {limit}; if not, {otherwise}"
     elif intent.condition:
         yield "asked for in case the condition does not hold, and nowhere else"
     if intent.instead_of is not None:
-        yield f"only if wish {intent.instead_of + 1} cannot be done"
+        wish = f"wish {intent.instead_of + 1}"
+        yield f"only if the condition of {wish} is not met" if intent.otherwise else f"only if {wish} cannot be done"
     if intent.every and (intent.kind == "do" or intent.foreseen):
         yield f"for {_rows(intent.every)}"
     if intent.foreseen:
@@ -62,7 +65,7 @@ def _meant(best: Superlative) -> str:
     name = name_in_words(best.column)
     allowed = ", of those that the rules allow" if best.allowed else ""
     if best.foreseen:
-        return f"whichever of them brings the {best.order} {name} if it is done"
+        return f"whichever of them brings the {best.order} {name} if it is done{allowed}"
     if best.column.endswith(("_at", "_on", "_until")):
         return f"the {'earliest' if best.order == 'least' else 'latest'} ({name}){allowed}"
     return f"the one with the {best.order} {name}{allowed}"

@@ -5,6 +5,7 @@ which the rules allow the call.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from skillweave.schema.combination import Combination, Superlative
 from skillweave.schema.criteria import Course, GoldenCall
@@ -56,7 +57,7 @@ def chosen_by_outcome(setting: FormSetting, parameter: str) -> Instance:
     with setting.open() as session:
         make_calls(session, looked_up)
         amounts = [amount_of(outcome(session, call), column) for call in calls]
-    order = "most" if is_gain(column) else "least"
+    order: Literal["least", "most"] = "most" if is_gain(column) else "least"
     for said in _filters(setting, listed):
         ranked = sorted(
             (
@@ -68,7 +69,8 @@ def chosen_by_outcome(setting: FormSetting, parameter: str) -> Instance:
         )
         if len(ranked) < LEAST_ALLOWED or ranked[0][0] == ranked[1][0]:
             continue
-        best = Superlative(column=column, order="most" if is_gain(column) else "least", foreseen=True)
+        is_open = all(amounts[index] is not None for index, row in enumerate(listed.rows) if fits(row, said))
+        best = Superlative(column=column, order=order, foreseen=True, allowed=not is_open)
         golden = [*looked_up, calls[ranked[0][1]]]
         _settle(setting, instance, listed, golden, said)
         wrong = [Course(name="runner_up", calls=literal([*looked_up, calls[ranked[1][1]]]))]

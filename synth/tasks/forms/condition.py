@@ -2,12 +2,13 @@
 
 The value stands in a list, or is what the deed itself would come to, which only the policy gives away beforehand.
 
+Instead of leaving it, the user may want another deed then.
+
 Both branches occur. Where the condition is met, the golden calls do what is wanted. Where it is not, the user is told
 the value, and doing it all the same is a course that has to fail.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
 
 from skillweave.schema.combination import Combination, Condition, MentionedRow
 from skillweave.schema.criteria import Course, RequestForm
@@ -16,7 +17,8 @@ from skillweave.world.canonical import dump
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins
-from synth.tasks.facts import fact_of, worthless
+from synth.tasks.facts import fact_of
+from synth.tasks.forms.branches import branched_templates, is_branched, one_branch
 from synth.tasks.forms.condition_by_outcome import check_outcome, conditions_on_outcome, on_outcome
 from synth.tasks.forms.form import (
     Figures,
@@ -27,9 +29,6 @@ from synth.tasks.forms.form import (
     change_terms,
     fits,
     formed,
-    is_moment,
-    is_settled,
-    listed_row,
     literal,
     noun_of,
     plain,
@@ -37,17 +36,10 @@ from synth.tasks.forms.form import (
     single_write,
     without_form,
 )
-from synth.tasks.forms.limits import REASONS, is_above, limit_beside
+from synth.tasks.forms.limits import REASONS, condition_on, decides, deciding_row, is_above, nouns_of
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import UNDONE
 from synth.tasks.replay import Rejected
-
-NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance", "cost", "premium", "deposit")
-"""Words of amounts on which people make something depend."""
-
-
-_ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
-"""First words of tools by which something is given up."""
 
 
 class ConditionForm(FormRecipe):
@@ -62,7 +54,7 @@ class ConditionForm(FormRecipe):
                 for read in dict.fromkeys(one.tool for one in found_by):
                     tool = source.blueprint.tool(read)
                     columns = [
-                        c for c in column_origins(tool) if tool.returns.rows == "many" and _decides(read, c, nouns)
+                        c for c in column_origins(tool) if tool.returns.rows == "many" and decides(read, c, nouns)
                     ]
                     for column in columns[:2]:
                         noun, ask = nouns.get((read, column), (noun_of(column), []))
@@ -74,6 +66,7 @@ class ConditionForm(FormRecipe):
                         told = {"kind": "inform", "calls": calls, "tell": [tell]}
                         yield formed(goal, "condition", f"unless_{column}", **shared, **told)
             yield from conditions_on_outcome(goal, source) if call else ()
+        yield from branched_templates([*plain(goals)], source)
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance whose condition is met, or one whose condition is not."""
@@ -81,16 +74,12 @@ class ConditionForm(FormRecipe):
         is_met, column = template.kind == "do", template.form_detail
         if focus is None:
             return on_outcome(setting, is_met=is_met)
+        if is_branched(setting):
+            return one_branch(setting, focus.parameter)
         deed = {} if is_met else {"kind": "do", "calls": template.calls[:1], "tell": []}
         instance = setting.plain(without_form(template, **deed))
-        listed = listed_row(instance, instance.steps[0], focus.parameter)
-        if listed is None or column not in listed.row or column in listed.mention.columns:
-            raise NoInstance("the value that decides is not looked up")
-        if not _is_one_value(instance, listed, column):
-            raise NoInstance("the value that decides could be another one")
-        if "due" in column.split("_") and is_settled(listed.row):
-            raise NoInstance("nothing is due")
-        condition = _condition(listed, column, setting, is_met=is_met)
+        listed = deciding_row(setting, instance, focus.parameter, column)
+        condition = condition_on(listed, column, setting, is_met=is_met)
         add_form(instance, "condition", wrong=[] if is_met else [_leave(setting, instance, listed)])
         change_terms(instance, 0, condition=condition)
         return instance
@@ -104,63 +93,6 @@ class ConditionForm(FormRecipe):
                 check(world, combination, combination.steps[terms.call], terms.condition)
                 decided += 1
         return {"conditions": decided}
-
-
-def nouns_of(goals: Sequence[TaskTemplate]) -> dict[tuple[str, str], tuple[str, list[str]]]:
-    """Read and column -> what its values are called, and how people ask for one."""
-    return {
-        (goal.calls[wanted.call - 1].tool, wanted.column): (wanted.noun, wanted.ask)
-        for goal in reversed(goals)
-        for wanted in goal.tell
-    }
-
-
-def _decides(read: str, column: str, nouns: Mapping[tuple[str, str], object]) -> bool:
-    """Whether people make something depend on a column: an amount, or a day that people ask for."""
-    is_asked = (read, column) in nouns
-    return (column.endswith("_cents") and (is_asked or any(noun in column for noun in NOUNS))) or (
-        is_asked and column.endswith(("_on", "_at"))
-    )
-
-
-def _condition(listed: ListedRow, column: str, setting: FormSetting, *, is_met: bool) -> Condition:
-    """A condition on a column of a row that is met, or is not.
-
-    Raises:
-        NoInstance: The value decides nothing.
-    """
-    value, random = listed.row[column], setting.random
-    if worthless(listed.rows, listed.index, column):
-        raise NoInstance("the value that decides is not worth telling")
-    # People give something up because it is dear, and do not buy it for that.
-    tool = setting.template.calls[0].tool.partition("__")[2] or setting.template.calls[0].tool
-    is_ending = tool.partition("_")[0] in _ENDING
-    is_high = random.random() < 0.5 if is_ending or is_moment(value) else not is_met
-    limit = limit_beside(value, column, random, is_high=is_high)
-    holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
-    noun = next((one.noun for one in setting.template.tell if one.column == column), noun_of(column))
-    return Condition(
-        parameter=listed.mention.parameter or "",
-        column=column,
-        noun=noun,
-        holds=holds,
-        limit=limit,
-        then="do" if is_met else "leave",
-    )
-
-
-def _is_one_value(instance: Instance, listed: ListedRow, column: str) -> bool:
-    """Whether nobody could take another value for the one that decides.
-
-    The call must show no other amount, or day, than the list; and the user must not have said the row's day.
-    """
-    value, result = listed.row[column], instance.results[instance.steps[0]].value
-    shown = result if isinstance(result, dict) else {}
-    if is_moment(value):
-        said = any(is_moment(one) for row in instance.rows for one in row.columns.values())
-        return not said and shown.get(column, value) == value
-    amounts = [one for name, one in shown.items() if name.endswith("_cents") and one]
-    return all(one == value for one in amounts)
 
 
 def _leave(setting: FormSetting, instance: Instance, listed: ListedRow) -> Course:

@@ -1,14 +1,24 @@
-"""Limits on which people make something depend: round amounts, and days near the one that decides."""
+"""What people make something depend on: a value of a row, and limits, round amounts and days near it."""
 
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from random import Random
+from typing import Literal
 
+from skillweave.schema.combination import Condition
 from skillweave.schema.record import Json
-from synth.tasks.facts import LEAST_CENTS
-from synth.tasks.forms.form import is_amount, is_moment
-from synth.tasks.kinds import NoInstance
+from skillweave.schema.template import TaskTemplate
+from synth.tasks.facts import LEAST_CENTS, worthless
+from synth.tasks.forms.form import FormSetting, ListedRow, is_amount, is_moment, is_settled, listed_row, noun_of
+from synth.tasks.kinds import Instance, NoInstance
 from synth.tasks.replay import Rejected
 
+NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance", "cost", "premium", "deposit")
+"""Words of amounts on which people make something depend."""
+
+
+_ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
+"""First words of tools by which something is given up."""
 STEPS = (500, 1000, 2000, 2500, 5000, 10000)
 """Limits are multiples of one of these amounts, in cents."""
 DAYS = (2, 3, 5, 7, 10)
@@ -43,3 +53,76 @@ def is_above(value: Json, limit: Json) -> bool:
     if isinstance(value, (int, float)) and isinstance(limit, (int, float)):
         return value > limit
     raise Rejected("the condition decides nothing", f"{value!r} and {limit!r}")
+
+
+def decides(read: str, column: str, nouns: Mapping[tuple[str, str], object]) -> bool:
+    """Whether people make something depend on a column: an amount, or a day that people ask for."""
+    is_asked = (read, column) in nouns
+    return (column.endswith("_cents") and (is_asked or any(noun in column for noun in NOUNS))) or (
+        is_asked and column.endswith(("_on", "_at"))
+    )
+
+
+def nouns_of(goals: Sequence[TaskTemplate]) -> dict[tuple[str, str], tuple[str, list[str]]]:
+    """Read and column -> what its values are called, and how people ask for one."""
+    return {
+        (goal.calls[wanted.call - 1].tool, wanted.column): (wanted.noun, wanted.ask)
+        for goal in reversed(goals)
+        for wanted in goal.tell
+    }
+
+
+def deciding_row(setting: FormSetting, instance: Instance, parameter: str, column: str) -> ListedRow:
+    """The row that an instance's first call is about, whose value decides.
+
+    Raises:
+        NoInstance: It was not looked up, or could be taken for another one.
+    """
+    listed = listed_row(instance, instance.steps[0], parameter)
+    if listed is None or column not in listed.row or column in listed.mention.columns:
+        raise NoInstance("the value that decides is not looked up")
+    if not is_one_value(instance, listed, column):
+        raise NoInstance("the value that decides could be another one")
+    if "due" in column.split("_") and is_settled(listed.row):
+        raise NoInstance("nothing is due")
+    return listed
+
+
+def condition_on(listed: ListedRow, column: str, setting: FormSetting, *, is_met: bool) -> Condition:
+    """A condition on a column of a row that is met, or is not.
+
+    Raises:
+        NoInstance: The value decides nothing.
+    """
+    value, random = listed.row[column], setting.random
+    if worthless(listed.rows, listed.index, column):
+        raise NoInstance("the value that decides is not worth telling")
+    # People give something up because it is dear, and do not buy it for that.
+    tool = setting.template.calls[0].tool.partition("__")[2] or setting.template.calls[0].tool
+    is_ending = tool.partition("_")[0] in _ENDING
+    is_high = random.random() < 0.5 if is_ending or is_moment(value) else not is_met
+    limit = limit_beside(value, column, random, is_high=is_high)
+    holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
+    noun = next((one.noun for one in setting.template.tell if one.column == column), noun_of(column))
+    return Condition(
+        parameter=listed.mention.parameter or "",
+        column=column,
+        noun=noun,
+        holds=holds,
+        limit=limit,
+        then="do" if is_met else "leave",
+    )
+
+
+def is_one_value(instance: Instance, listed: ListedRow, column: str) -> bool:
+    """Whether nobody could take another value for the one that decides.
+
+    The call must show no other amount, or day, than the list; and the user must not have said the row's day.
+    """
+    value, result = listed.row[column], instance.results[instance.steps[0]].value
+    shown = result if isinstance(result, dict) else {}
+    if is_moment(value):
+        said = any(is_moment(one) for row in instance.rows for one in row.columns.values())
+        return not said and shown.get(column, value) == value
+    amounts = [one for name, one in shown.items() if name.endswith("_cents") and one]
+    return all(one == value for one in amounts)

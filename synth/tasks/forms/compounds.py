@@ -1,0 +1,199 @@
+"""Compounds: several templates of one split as one, of what one person has together.
+
+A compound grows part by part, on the data, as long as its person has all of it; what goes deep is its core.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
+from random import Random
+
+from skillweave.schema.task import Split
+from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
+from synth.simulation.generation import visit_weight
+from synth.tasks.kinds.recipe import AbleToAsk
+
+LEAST_PARTS, SIZES = 3, 6
+"""Parts of a compound, at least, and in how many sizes compounds come."""
+MANY = 5
+"""So many errands are seldom said all at once."""
+DECLINED_SHARE = 0.2
+"""How often a compound is to have a part that is declined."""
+COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure", "batch", "what_if"})
+"""Forms of which many people can have a request."""
+FORMED_SHARE = {"do": 0.7, "inform": 0.6, "refuse": 0.6}
+"""Kind -> how often a part of a compound is in a form of its own. Few people err in all that they ask."""
+CORE = 2
+"""Parts of a compound that turn on an outcome or have a catch, at most."""
+MOST_DRAWN = 3
+"""Templates of a family that are tried as a part, of those that have a form, and of the plain ones."""
+OTHER_PERSONS = 2
+"""Persons beside the one for whom a compound is made who are tried for it."""
+
+_REASONS = [
+    "I have made a list of what I want to settle with you.",
+    "There are a few things that I have been putting off.",
+    "I would like to get several things out of the way at once.",
+    "I am putting my affairs in order.",
+    "Several things have come together.",
+    "I only get round to this sort of thing once in a while.",
+    "I am clearing my desk today.",
+    "I do not want to call you three times.",
+]
+"""Why people come with several requests."""
+
+SplitOf = Callable[[Sequence[TaskTemplate]], Mapping[str, Split]] | None
+
+
+def families_by_split(goals: Sequence[TaskTemplate], split_of: SplitOf) -> list[list[list[TaskTemplate]]]:
+    """The families of templates that can be put together, by split: no compound is in two."""
+    splits = split_of(goals) if split_of else {}
+    groups: dict[str | None, dict[str, list[TaskTemplate]]] = {}
+    for goal in goals:
+        if goal.kind in ("do", "inform", "refuse") and {*goal.forms} <= COMMON:
+            groups.setdefault(splits.get(goal.id), {}).setdefault(goal.base or goal.id, []).append(goal)
+    return [[*families.values()] for families in groups.values()]
+
+
+def grown_parts(
+    group: Sequence[list[TaskTemplate]], size: int, random: Random, able: AbleToAsk | None
+) -> tuple[list[TaskTemplate], list[str]]:
+    """Parts of a compound, as many as one person has together up to a size, with that person and a few others.
+
+    Deeds and questions; what is declined comes last.
+    """
+    person = random.choices(able.persons, [visit_weight(at + 1) for at in range(len(able.persons))])[0] if able else ""
+    deeds = size - 1 - random.randrange(2) - (size >= MANY)
+    wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform"] + ["inform"] * 2
+    parts: list[TaskTemplate] = []
+    families = random.sample(group, len(group))
+    # What goes deep is the core; whatever else the person has goes with it.
+    for family, is_core in [*((one, True) for one in families), *((one, False) for one in families)]:
+        # A deed may be asked about, too: what would it cost?
+        kinds = [kind for kind in dict.fromkeys(wanted) if any(one.kind == kind for one in family)]
+        is_taken = any((part.base or part.id) == (family[0].base or family[0].id) for part in parts)
+        if not kinds or is_taken or len(parts) == (CORE if is_core else size):
+            continue
+        kind = random.choice(kinds)
+        forms = {form for part in parts for form in part.forms}
+        for part in _drawn([one for one in family if one.kind == kind], forms, random, is_core=is_core):
+            longer = _in_order([*parts, part], size)
+            if able is None or _has_together(longer, part, person, able):
+                parts = longer
+                wanted.remove(kind)
+                break
+    if able and not (go_together(parts) and able(compound(parts), [person])):
+        return [], []
+    others = random.sample(able.persons, min(len(able.persons), OTHER_PERSONS)) if able else []
+    return parts, list(dict.fromkeys([person, *others])) if able else []
+
+
+def _in_order(parts: Sequence[TaskTemplate], size: int) -> list[TaskTemplate]:
+    """Parts in the order in which they are wanted: what may come later behind the rest, what is declined last."""
+    return sorted(_clear(parts), key=lambda part: (bool(part.forbidden), size >= MANY and part.kind == "do"))
+
+
+def _has_together(parts: Sequence[TaskTemplate], new: TaskTemplate, person: str, able: AbleToAsk) -> bool:
+    """Whether a person who has all parts but the new one has them all together."""
+    if not able(new, [person]):
+        return False
+    # Several questions may take a single look-up: what else is wanted will tell.
+    is_open = len(parts) < LEAST_PARTS or all(part.kind == "inform" for part in parts)
+    return is_open or (go_together(parts) and bool(able(compound(parts), [person])))
+
+
+def _drawn(
+    family: Sequence[TaskTemplate], taken: Collection[str], random: Random, *, is_core: bool
+) -> list[TaskTemplate]:
+    """Some templates of a family, of one kind, to be tried in turn; often forms that no other part has come first.
+
+    Args:
+        is_core: Whether only what goes deep will do.
+    """
+    formed_ones = [template for template in family if template.forms and not {*template.forms} & {*taken}]
+    groups = [[one for one in formed_ones if is_deep(one)]]
+    if not is_core:
+        groups = [formed_ones, [template for template in family if not template.forms]]
+    orders = [random.sample(ones, min(len(ones), MOST_DRAWN)) for ones in groups]
+    is_formed = bool(family) and random.random() < FORMED_SHARE[family[0].kind]
+    return [*chain(*(orders if is_formed else reversed(orders)))]
+
+
+def is_deep(template: TaskTemplate) -> bool:
+    """Whether a request turns on what the policy makes of the records: an outcome, or several rows at once."""
+    form, detail = template.forms[-1], template.form_detail
+    is_foreseen = (form == "choice" and bool(detail)) or (form == "condition" and " " in detail)
+    return bool({*template.forms} & {"what_if", "batch", "aggregate"}) or is_foreseen
+
+
+def _clear(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
+    """Parts of which no deed asks for a result: beside other requests it would not be clear of which."""
+    silent = {part.id for part in parts if part.kind != "inform" and "false_premise" not in part.forms}
+    return [part.model_copy(update={"tell": []}) if part.id in silent else part for part in parts]
+
+
+def go_together(parts: Sequence[TaskTemplate]) -> bool:
+    """Whether requests can be made in one conversation: at most one is declined, and something is done beside it.
+
+    Of a deed beside other requests nobody asks for a result.
+    """
+    deeds = [part for part in parts if part.kind != "inform"]
+    declined = sum(bool(part.forbidden) for part in parts)
+    is_clear = not any(part.tell for part in deeds) and not _same_deed_for_several(parts)
+    return len(parts) >= LEAST_PARTS and is_clear and declined < 2 and (len(deeds) > declined or not declined)
+
+
+def _same_deed_for_several(parts: Sequence[TaskTemplate]) -> bool:
+    """Whether one part wants something for several rows that another part wants, too: nobody would tell them apart."""
+    several = [part for part in parts if part.focus and {*part.forms} & {"batch", "what_if"}]
+    return any(
+        other is not part and part.calls[0].tool in [call.tool for call in other.calls]
+        for part in several
+        for other in parts
+    )
+
+
+def compound(parts: Sequence[TaskTemplate], persons: Collection[str] = ()) -> TaskTemplate:
+    """One template of several: their calls one after the other.
+
+    Args:
+        persons: Who has an instance of each, if that is known.
+    """
+    first = parts[0]
+    server, names = first.id.partition("/")[0], [part.id.partition("/")[2] for part in parts]
+    calls: list[TemplateCall] = []
+    tell: list[RequestedValue] = []
+    for part in parts:
+        tell += [one.model_copy(update={"call": one.call + len(calls)}) for one in part.tell]
+        calls += part.calls
+    forms = [form for form in dict.fromkeys(form for part in parts for form in part.forms) if form != "pressure"]
+    shared = {"lookups": first.lookups, "referred_by": first.referred_by}
+    lean = [
+        part.model_copy(update={name: {} for name, value in shared.items() if getattr(part, name) == value})
+        for part in parts
+    ]
+    return first.model_copy(
+        update={
+            "id": f"{server}/errands_{'_and_'.join(names)}",
+            "kind": "do" if any(part.kind in ("do", "refuse") for part in parts) else "inform",
+            "base": first.base or first.id,
+            "title": "; ".join(part.title for part in parts),
+            "calls": calls,
+            "tell": tell,
+            "reasons": _REASONS,
+            "forms": [*forms, "errands"],
+            "forbidden": next((part.forbidden for part in parts if part.forbidden), None),
+            "focus": None,
+            "form_detail": "",
+            "parts": lean,
+            "persons": sorted(persons),
+        }
+    )
+
+
+def parts_of(template: TaskTemplate) -> list[TaskTemplate]:
+    """The templates that a compound consists of, whole."""
+    shared = {"lookups": template.lookups, "referred_by": template.referred_by}
+    return [
+        part.model_copy(update={name: value for name, value in shared.items() if not getattr(part, name)})
+        for part in template.parts
+    ]
