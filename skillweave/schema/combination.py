@@ -69,6 +69,8 @@ class Condition(Record):
     """The limit."""
     then: Literal["do", "leave"]
     """Whether the condition is met. `leave`: the call is not wanted, and the user wants to be told the value."""
+    otherwise: bool = False
+    """Whether the user wants another call where the condition is not met, instead of being told the value."""
 
 
 class RowSet(Record):
@@ -116,7 +118,8 @@ class CallTerms(Record):
     condition: Condition | None = None
     """When the user wants it; None: in any case."""
     instead_of: int | None = None
-    """The template's call, from 0, in whose place the user wants this one if that cannot be done."""
+    """The template's call, from 0, in whose place the user wants this one: if that cannot be done or, where it has a
+    condition, if that is not met."""
     every: RowSet | None = None
     """The user wants it of each of these rows; the mentioned row is one of them."""
     later: Moment | None = None

@@ -92,7 +92,9 @@ class Intent(Record):
     condition_fact: str | None = None
     """Id of the known fact that is the condition's limit."""
     instead_of: int | None = None
-    """Place of the wish in whose place the user wants this one, if that cannot be done."""
+    """Place of the wish in whose place the user wants this one, if that cannot be done or its condition is not met."""
+    otherwise: bool = False
+    """Whether it is the other branch of a condition, that of the wish `instead_of`."""
     replaces: int | None = None
     """Place of the wish that the user has thought better of."""
     later: Moment | None = None
