@@ -128,6 +128,7 @@ SPOILT: list[tuple[str, Spoil, str]] = [
     ("book_if_price_cents", other_side, "the condition decides otherwise"),
     ("book_unless_price_cents", other_side, "the condition decides otherwise"),
     ("book_unless_price_cents", of_no_list, "the condition decides nothing"),
+    ("move_if_price_cents_else_cancel", other_side, "the condition decides otherwise"),
     ("cancel_if_foreseen_fee_cents", other_side, "the condition decides otherwise"),
     ("cancel_unless_foreseen_fee_cents", other_side, "the condition decides otherwise"),
     ("cancel_unless_foreseen_fee_cents", with_fact(a_figure_more), "foreseen otherwise"),

@@ -127,6 +127,55 @@ def errands() -> tuple[TaskTemplate, Combination]:
     return templates("set_reminders", "cancel_appointment"), combination
 
 
+def first_allowed() -> tuple[TaskTemplate, Combination]:
+    template, combination = choice()
+    best = {"slot_id": {"column": "starts_at", "order": "least", "allowed": True}}
+    return template, a_move(rows=combination.rows, terms=[{"call": 0, "best": best}])
+
+
+def cheapest_to_cancel() -> tuple[TaskTemplate, Combination]:
+    best = {"appointment_id": {"column": "fee_cents", "order": "least", "foreseen": True, "allowed": True}}
+    rows = [own(1).model_copy(update={"columns": {"status": "scheduled"}})]
+    return templates("cancel_appointment"), a_cancellation(rows=rows, terms=[{"call": 0, "best": best}])
+
+
+def on_an_outcome() -> tuple[TaskTemplate, Combination]:
+    condition = {**FEE, "foreseen": True, "then": "do"}
+    return templates("cancel_appointment"), a_cancellation(terms=[{"call": 0, "condition": condition}])
+
+
+def two_branches() -> tuple[TaskTemplate, Combination]:
+    template, combination = fallback()
+    assert combination.asked is not None
+    condition = {**FEE, "then": "leave", "otherwise": True}
+    terms = [{"call": 0, "condition": condition}, {"call": 1, "instead_of": 0}]
+    changes = {"asked": None, "undone": [combination.asked], "terms": terms}
+    return template, Combination.model_validate({**combination.model_dump(), **changes})
+
+
+def up_to_a_sum() -> tuple[TaskTemplate, Combination]:
+    template, combination = batch()
+    first = {"column": "starts_at", "order": "least"}
+    every = {**SET, "first": first, "budget": 12000, "budget_column": "fee_cents"}
+    return template, Combination.model_validate({**combination.model_dump(), "terms": [{"call": 0, "every": every}]})
+
+
+def what_if() -> tuple[TaskTemplate, Combination]:
+    questions = [
+        {"fact": "told_1", "tool": "cancel_appointment", "sort": "outcome", "column": "fee_cents", "noun": "fee"}
+    ]
+    combination = a_combination(
+        [APPOINTMENTS],
+        kind="inform",
+        undone=[CANCEL],
+        steps=[1],
+        rows=[own(1)],
+        questions=questions,
+        terms=[{"call": 0, "foreseen": "fee"}],
+    )
+    return templates("cancel_appointment"), combination
+
+
 def pressure() -> tuple[TaskTemplate, Combination]:
     golden = {"asked": CANCEL, "steps": [1], "rows": [own(1)], "insists": 2}
     return templates("cancel_appointment"), a_combination([APPOINTMENTS], kind="refuse", **golden)
@@ -136,7 +185,8 @@ FORMS = {
     made.__name__: made
     for made in (
         *(choice, done_on_condition, left_on_condition, fallback, batch, aggregate, comparison, false_premise),
-        *(change_of_mind, errands, pressure),
+        *(change_of_mind, errands, pressure, first_allowed, cheapest_to_cancel, on_an_outcome, two_branches),
+        *(up_to_a_sum, what_if),
     )
 }
 TALK = variant(7, "DentalClinic").rendered.talk
@@ -195,6 +245,32 @@ def test_many_words_of_one_request_hardly_repeat(form: str) -> None:
             "thought better of wish 1",
         ),
         ("pressure", "insists: 2 times"),
+        (
+            "first_allowed",
+            "- do: move appointment (<appointment>, the slot); the slot is the earliest (starts at), of those that the "
+            "rules allow",
+        ),
+        (
+            "cheapest_to_cancel",
+            "- do: cancel appointment (<appointment>); <appointment> is whichever of them brings the least fee if it "
+            "is done, of those that the rules allow",
+        ),
+        (
+            "on_an_outcome",
+            "- do: cancel appointment (<appointment>); only if the fee that it would bring is at most "
+            "<condition.fee_cents>; if not, it stays undone, and they want to be told the fee",
+        ),
+        ("two_branches", "- do: cancel appointment (<appointment>); only if the condition of wish 1 is not met"),
+        (
+            "up_to_a_sum",
+            "- do: cancel appointment (each of them); for every appointment, the earliest (starts at) first, one after "
+            "another, until the next would take the fee in all above <budget.fee_cents>",
+        ),
+        (
+            "what_if",
+            "- hear: cancel appointment (<appointment>); only asked about: they want to hear what the fee would be, "
+            "and nothing is to be done",
+        ),
     ],
 )
 def test_the_author_reads_the_terms(form: str, line: str) -> None:

@@ -21,6 +21,8 @@ CASES = {
     "cancel_best_fee_cents": {"choice_runner_up"},
     "cancel_if_foreseen_fee_cents": set(),
     "cancel_unless_foreseen_fee_cents": {"condition_done_all_the_same"},
+    "move_if_price_cents_else_cancel": {"condition_other_branch", "condition_both_branches"},
+    "book_unless_price_cents_else_move": {"condition_other_branch"},
     "cancel_what_if_fee_cents": {"what_if_done_at_once"},
     "cancel_what_if_all_fee_cents": {"what_if_done_at_once"},
     "sum_list_fees_amount_cents": set(),
