@@ -1,5 +1,6 @@
 """Who has an instance of a template on the data as they are, so that compounds are made of what somebody has."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,8 @@ def templates_on_data(
 
 MOST_PERSONS = 40
 """Persons who are asked about."""
+MOST_VAIN = 5
+"""What none of so many persons has, nobody is asked about any more."""
 
 
 class AblePersons:
@@ -42,6 +45,7 @@ class AblePersons:
         self._world = world
         self._seed = seed
         self._known: dict[tuple[str, str], bool] = {}
+        self._vain: Counter[str] = Counter()
 
     @property
     def persons(self) -> Sequence[str]:
@@ -52,7 +56,9 @@ class AblePersons:
         """Those of some persons who have one."""
         for person in among:
             if (template.id, person) not in self._known:
-                self._known[template.id, person] = self._is_able(template, person)
+                is_able = self._vain[template.id] < MOST_VAIN and self._is_able(template, person)
+                self._known[template.id, person] = is_able
+                self._vain[template.id] += -MOST_PERSONS if is_able else 1
         return frozenset(person for person in among if self._known[template.id, person])
 
     def _is_able(self, template: TaskTemplate, caller: str) -> bool:

@@ -122,7 +122,7 @@ def is_deep(template: TaskTemplate) -> bool:
     """Whether a request turns on what the policy makes of the records: an outcome, or several rows at once."""
     form, detail = template.forms[-1], template.form_detail
     is_foreseen = (form == "choice" and bool(detail)) or (form == "condition" and " " in detail)
-    return bool({*template.forms} & {"what_if", "batch", "aggregate"}) or is_foreseen
+    return bool({*template.forms} & {"what_if", "batch"}) or is_foreseen
 
 
 def _clear(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
