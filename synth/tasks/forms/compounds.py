@@ -37,7 +37,7 @@ _REASONS = [
     "Several things have come together.",
     "I only get round to this sort of thing once in a while.",
     "I am clearing my desk today.",
-    "I do not want to call you three times.",
+    "I would rather not write to you again and again.",
 ]
 """Why people come with several requests."""
 
