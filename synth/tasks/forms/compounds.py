@@ -63,13 +63,17 @@ def grown_parts(
     """
     person = random.choices(able.persons, [visit_weight(at + 1) for at in range(len(able.persons))])[0] if able else ""
     deeds = size - 1 - random.randrange(2) - (size >= MANY)
-    wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform"] + ["inform"] * 2
+    wanted = (
+        ["do"] * deeds
+        + ["refuse" if random.random() < DECLINED_SHARE else "inform"]
+        + ["inform"] * (1 + (size >= MANY))
+    )
     parts: list[TaskTemplate] = []
     families = random.sample(group, len(group))
     # What goes deep is the core; whatever else the person has goes with it.
     for family, is_core in [*((one, True) for one in families), *((one, False) for one in families)]:
         # A deed may be asked about, too: what would it cost?
-        kinds = [kind for kind in dict.fromkeys(wanted) if any(one.kind == kind for one in family)]
+        kinds = [kind for kind in wanted if any(one.kind == kind for one in family)]
         is_taken = any((part.base or part.id) == (family[0].base or family[0].id) for part in parts)
         if not kinds or is_taken or len(parts) == (CORE if is_core else size):
             continue
