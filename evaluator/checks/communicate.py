@@ -8,11 +8,14 @@ Reading stops there. Where the user has several errands, it is enough to have to
 or by what the user tells next: what is said of another errand may be a rival.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import Trial
 from evaluator.text.facts import states_value
+from evaluator.text.tokens import tokens
 from skillweave.schema.criteria import FactToTell
 from skillweave.schema.record import Json
 from skillweave.schema.score import CommunicateCheck
@@ -20,6 +23,9 @@ from skillweave.schema.trajectory import Message
 
 ERRANDS = "errands"
 """The form of a request that has several errands."""
+MOST_UNHEARD = 5
+"""Most figures of a sentence that no result has shown and the user has not said, where a value has to be worked out."""
+_SENTENCE = re.compile(r"[.!?;:](?=\s)|\n")
 MOST_RIVALS = 2
 """Most rival values that a message may give beside the right one."""
 
@@ -66,6 +72,8 @@ def telling_message(
     if known is None:
         return None
     telling = [at for at in mentions if at is not None and at > known and _tells(fact, messages, at, now)]
+    if fact.foreseen and telling:
+        telling = [at for at in telling if not _is_hedged(fact, messages, at, steps)]
     return max(telling, default=None)
 
 
@@ -96,6 +104,32 @@ def _tells(fact: FactToTell, messages: Sequence[Message], place: int, now: str) 
     if not _holds(fact, messages, place, now):
         return False
     return sum(_said_rivals(fact, messages, place, now)) <= MOST_RIVALS or _is_taken_up(fact, messages, place, now)
+
+
+def _is_hedged(fact: FactToTell, messages: Sequence[Message], place: int, steps: Sequence[ExecutedCall]) -> bool:
+    """Whether a message gives a value that no result shows among many figures that nobody has heard of.
+
+    Whoever works it out says what it follows from; whoever guesses says many that it could be.
+    """
+    shown = {abs(cell) for step in steps for cell in _numbers(step.result.value)}
+    heard = " ".join(one.content for one in messages[:place] if one.role == "user" and one.content)
+    sourced = {number for cell in shown for number in (Decimal(cell), Decimal(cell) / 100)}
+    sourced |= {token.number for token in tokens(heard) if token.number is not None}
+    sourced |= {Decimal(value) / 100 for value in fact.values if isinstance(value, int)}
+    for sentence in _SENTENCE.split(messages[place].content or ""):
+        figures = {token.number for token in tokens(sentence) if token.number is not None and not token.days}
+        if len(figures - sourced) > MOST_UNHEARD:
+            return True
+    return False
+
+
+def _numbers(value: Json) -> Iterator[int]:
+    """The whole numbers in a result, at any level."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(part)
 
 
 def _is_taken_up(fact: FactToTell, messages: Sequence[Message], place: int, now: str) -> bool:

@@ -5,6 +5,7 @@ the call and taking it back.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination
@@ -64,8 +65,11 @@ def deciding_calls(world: World, combination: Combination) -> set[int]:
 
 def _foreseen_tools(blueprint: Blueprint, combination: Combination) -> list[Tool]:
     """The tools whose outcome has to be worked out."""
-    names = dict.fromkeys(name for form in combination.forms for name in form.foreseen)
-    return [blueprint.tool(name) for name in names]
+    names = {name for form in combination.forms for name in form.foreseen}
+    tools = [tool for tool in blueprint.tools if tool.kind == "write" and tool.name in names]
+    if len(tools) < len(names):
+        raise Rejected("cannot be foreseen", "a form names a write that the world does not have")
+    return tools
 
 
 def outcome(session: ContractSession, call: Call | GoldenCall) -> CallResult | None:
@@ -90,8 +94,9 @@ def foreseen_amount(session: ContractSession, foreseen: Foreseen) -> int | None:
 def check_foreseen(world: World, combination: Combination) -> int:
     """Count the values that are foreseen. Raises Rejected unless they are right at the start and in the end."""
     facts = [fact for fact in combination.communicate if fact.foreseen]
+    signing_in = [*takewhile(lambda call: tool_of(world.blueprint, call.tool).kind == "auth", combination.golden)]
     for fact in facts:
-        _check_fact(world, combination, fact, combination.golden[:0])
+        _check_fact(world, combination, fact, signing_in)
         _check_fact(world, combination, fact, combination.golden)
     for tool in _foreseen_tools(world.blueprint, combination):
         if missing := missing_columns(world, tool, combination.golden):
@@ -101,7 +106,6 @@ def check_foreseen(world: World, combination: Combination) -> int:
 
 def _check_fact(world: World, combination: Combination, fact: FactToTell, golden: Sequence[GoldenCall]) -> None:
     with open_session(world, combination) as session:
-        session.caller = combination.caller
         make_calls(session, golden)
         value = foreseen_amount(session, fact.foreseen) if fact.foreseen else None
     if [value] != fact.values:

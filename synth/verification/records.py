@@ -30,6 +30,7 @@ SAME = (
     "domains",
     "world",
     "kind",
+    "forms",
     "login",
     "now",
     "namespaces",

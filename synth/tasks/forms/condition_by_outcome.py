@@ -21,6 +21,7 @@ from synth.tasks.forms.foreseeing import (
     foreseen_fact,
     is_gain,
     leave_undone,
+    other_outcomes,
     outcome_question,
 )
 from synth.tasks.forms.form import FormSetting, add_form, change_terms, formed, literal, noun_of, without_form
@@ -70,7 +71,8 @@ def on_outcome(setting: FormSetting, *, is_met: bool) -> Instance:
         leave_undone(instance)
         instance.results = before
         amount = amount_foreseen(setting, instance, [deed], column)
-        instance.communicate = [foreseen_fact([deed], column, noun, amount)]
+        others = other_outcomes(setting, instance, deed, column)
+        instance.communicate = [foreseen_fact([deed], column, noun, amount, others)]
         instance.questions = [outcome_question(deed.tool, column, noun)]
     wrong = [] if is_met else [Course(name="done_all_the_same", calls=literal([*instance.golden, deed]))]
     add_form(instance, "condition", wrong=wrong, foreseen=[deed.tool])

@@ -14,8 +14,18 @@ from synth.tasks.facts import LEAST_CENTS
 from synth.tasks.forms.form import FormSetting, ListedRow, literal, own_list
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import UNDONE
-from synth.tasks.outcomes import foreseen_amount, is_foreseeable, missing_columns, shown_amounts
-from synth.tasks.replay import make_calls
+from synth.tasks.outcomes import (
+    amount_of,
+    foreseen_amount,
+    is_foreseeable,
+    missing_columns,
+    outcome,
+    shown_amounts,
+)
+from synth.tasks.replay import make_calls, rows_of
+
+MOST_OTHERS = 12
+"""Rows of a list with which it is seen what a call would come to otherwise."""
 
 
 def every_row(goal: TaskTemplate, tool: Tool, source: TemplateSource) -> str | None:
@@ -96,10 +106,31 @@ def amount_foreseen(setting: FormSetting, instance: Instance, calls: Sequence[Go
     return value
 
 
-def foreseen_fact(calls: Sequence[GoldenCall], column: str, noun: str, value: int) -> FactToTell:
-    """The fact that calls would come to a value."""
+def other_outcomes(setting: FormSetting, instance: Instance, deed: GoldenCall, column: str) -> list[Json]:
+    """What a call that nobody makes would come to with other rows of the lists from which it takes its own."""
+    found: list[Json] = []
+    with setting.open() as session:
+        make_calls(session, instance.golden)
+        for name, grounding in deed.grounding.items():
+            source = result_reference(grounding)
+            if source is None or not source.path.startswith("["):
+                continue
+            key = source.path.rpartition(".")[2]
+            for row in rows_of(instance.results[source.call])[:MOST_OTHERS]:
+                other = deed.model_copy(update={"arguments": {**deed.arguments, name: row.get(key)}})
+                found.append(amount_of(outcome(session, other), column))
+    return [*dict.fromkeys(amount for amount in found if amount)]
+
+
+def foreseen_fact(
+    calls: Sequence[GoldenCall], column: str, noun: str, value: int, others: Sequence[Json] = ()
+) -> FactToTell:
+    """The fact that calls would come to a value, with those to which others would come as its rivals."""
     foreseen = Foreseen(calls=literal(calls), column=column)
-    return FactToTell(fact="told_1", noun=noun, values=[value], type="integer", unit="cents", foreseen=foreseen)
+    rivals = [other for other in others if other != value]
+    return FactToTell(
+        fact="told_1", noun=noun, values=[value], type="integer", unit="cents", rivals=rivals, foreseen=foreseen
+    )
 
 
 def outcome_question(tool: str, column: str, noun: str) -> Calculation:

@@ -16,6 +16,7 @@ from synth.tasks.forms.foreseeing import (
     foreseen_fact,
     leave_undone,
     of_row,
+    other_outcomes,
     outcome_question,
     show_what_decides,
 )
@@ -105,7 +106,8 @@ class WhatIfForm(FormRecipe):
 
 def _ask(setting: FormSetting, instance: Instance, calls: list[GoldenCall], column: str, noun: str) -> None:
     value = amount_foreseen(setting, instance, calls, column)
-    instance.communicate = [foreseen_fact(calls, column, noun, value)]
+    others = other_outcomes(setting, instance, calls[0], column) if len(calls) == 1 else []
+    instance.communicate = [foreseen_fact(calls, column, noun, value, others)]
     instance.questions = [outcome_question(calls[0].tool, column, noun)]
     wrong = [Course(name="done_at_once", calls=literal([*instance.golden, *calls]))]
     add_form(instance, "what_if", wrong=wrong, foreseen=[calls[0].tool])

@@ -151,3 +151,40 @@ def test_the_score_is_the_share_of_the_facts_that_were_told() -> None:
     check = check_communicate(facts, [ASKED, agent(None), agent("It is 42.00.")], SHOWN)
     assert (check.score, check.missing) == (0.5, ["told_2"])
     assert check_communicate([], [], []).score == 1.0
+
+
+FORESEEN: dict[str, Any] = {
+    "values": [4800],
+    "rivals": [5300],
+    "foreseen": {"calls": [{"tool": "cancel_appointment", "arguments": {}}], "column": "fee_cents"},
+}
+"""A fee that no result shows: the agent works it out."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "It would cost you 48.00.",
+        "Three nights at 32.00 make 96.00, and half of that is due: 48.00.",
+        "1. The booking stays at 30.00.\n2. The other one at 12.50.\n3. Cancelling it would cost 48.00 (50 % of 96.00).",
+    ],
+)
+def test_what_is_worked_out_may_be_explained(words: str) -> None:
+    assert is_told(agent(words), **FORESEEN)
+    assert is_told(agent(words), steps=[], **FORESEEN)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "It would come to 53.00.",
+        "It would come to one of 44.00, 45.00, 46.00, 47.00, 48.00, 49.00, 50.00, 51.00 or 52.00.",
+        ", ".join(f"{euros}.00" for euros in range(20, 80)),
+    ],
+)
+def test_what_is_worked_out_is_not_one_of_many(words: str) -> None:
+    assert not is_told(agent(words), **FORESEEN)
+
+
+def test_a_rival_that_is_told_later_takes_it_back() -> None:
+    assert not is_told(agent("It would be 48.00."), agent("I have to correct myself: it would be 53.00."), **FORESEEN)

@@ -89,6 +89,25 @@ def test_what_is_only_asked_about_is_not_done_and_the_user_does_not_know_the_ans
     assert deciding_calls(WORLD, one)
 
 
+def test_who_signs_in_while_talking_is_known_by_that() -> None:
+    one = next(instances(named("cancel_what_if_fee_cents"), login="conversation"))
+    assert check_foreseen(WORLD, one.model_copy(update={"caller": ""})) == 1
+
+
+def test_what_it_would_come_to_with_other_rows_is_a_rival() -> None:
+    one = first("cancel_what_if_fee_cents", lambda found: found.caller == "PAT-0001")
+    (fact,) = one.communicate
+    assert fact.rivals
+    assert fact.values[0] not in fact.rivals
+
+
+def test_a_form_names_writes_of_the_world() -> None:
+    one = first("cancel_what_if_fee_cents", lambda found: True)
+    form = one.forms[0].model_copy(update={"foreseen": ["no_such_tool"]})
+    with pytest.raises(Rejected, match="a form names a write that the world does not have"):
+        check_foreseen(WORLD, one.model_copy(update={"forms": [form]}))
+
+
 def test_amounts_are_foreseen_by_their_names() -> None:
     assert amounts_foreseen(WORLD.blueprint.tool("cancel_appointment")) == ["fee_cents"]
     assert amounts_foreseen(WORLD.blueprint.tool("move_appointment")) == []
