@@ -75,8 +75,8 @@ def _whichever(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[str,
     """A row by what would come of it: `whichever of my orders would bring the lowest cancellation fee`."""
     together = rows_together(talk, KnownRows(entity=row.entity, columns=row.columns), words, random, alone=True)
     way = str(random.choice(forms()["whichever"][best.order]))
-    allowed = forms()["whichever_allowed"] if best.allowed else ""
-    return way.format(rows=f"{together}{allowed}", thing=thing_of(best.column))
+    allowed = str(forms()["whichever_allowed"]) if best.allowed else ""
+    return way.format(rows=together, thing=thing_of(best.column)) + allowed
 
 
 def rows_together(

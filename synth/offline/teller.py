@@ -10,7 +10,7 @@ from random import Random
 from skillweave.schema.record import table_of
 from skillweave.schema.request import FactWords, Intent, KnownFact, KnownRow, KnownRows, Telling, UserRequest
 from synth.contracts.wording import VALUE_PLACEHOLDER
-from synth.offline.forms import arguments_of, forms, limits_of, one_of_them, rows_together, thing_of
+from synth.offline.forms import arguments_of, forms, is_moment_name, limits_of, one_of_them, rows_together, thing_of
 from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined, name_of_row
 from synth.offline.services import Talk
 from synth.offline.wording import CompanyWords, action, phrases, sentence, talk_of, tidy
@@ -234,7 +234,8 @@ class Teller:
         owner, _, column = fact.id.partition(".")
         ways: dict[str, str] = forms()["known"]
         if (way := ways.get(re.sub(r"_\d+$", "", owner))) is not None:
-            return way.format(noun=thing_of(fact.about.partition(": ")[2]), words=words)
+            noun = fact.about.partition(": ")[2]
+            return way.format(noun="day" if is_moment_name(noun) else thing_of(noun), words=words)
         for entity, own in self.talk.entities.items():
             if table_of(entity) == re.sub(r"_\d+$", "", owner) and column in own.qualifiers:
                 row = KnownRow(entity=entity, columns={column: fact.id})

@@ -187,7 +187,7 @@ def scenario_of(request: UserRequest, telling: Telling, blueprint: Blueprint) ->
     ]
     for intent in request.wishes:
         for parameter in intent.unwanted:
-            text = f"I want nothing special as to the {name_in_words(parameter)}; leave it out."
+            text = f"No {name_in_words(parameter)} is needed; leave it out."
             facts.append(
                 Fact(id=f"{short_tool_name(blueprint, intent.tool)}.{parameter}", text=text, value=None, tell="asked")
             )

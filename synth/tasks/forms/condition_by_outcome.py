@@ -59,6 +59,9 @@ def on_outcome(setting: FormSetting, *, is_met: bool) -> Instance:
     before = setting.run(instance.golden[:-1])
     if value is None or (value and value in shown_amounts(before)) or (not value and not is_met):
         raise NoInstance("what it would come to is no secret")
+    others = other_outcomes(setting, instance, deed, column)
+    if value and not [other for other in others if other != value]:
+        raise NoInstance("it would cost the same in any case")
     # People give something up if it is dear, and take it if it brings them enough.
     is_high = is_gain(column) == is_met
     limit = (
@@ -71,7 +74,6 @@ def on_outcome(setting: FormSetting, *, is_met: bool) -> Instance:
         leave_undone(instance)
         instance.results = before
         amount = amount_foreseen(setting, instance, [deed], column)
-        others = other_outcomes(setting, instance, deed, column)
         instance.communicate = [foreseen_fact([deed], column, noun, amount, others)]
         instance.questions = [outcome_question(deed.tool, column, noun)]
     wrong = [] if is_met else [Course(name="done_all_the_same", calls=literal([*instance.golden, deed]))]

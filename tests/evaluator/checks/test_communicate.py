@@ -166,7 +166,7 @@ FORESEEN: dict[str, Any] = {
     [
         "It would cost you 48.00.",
         "Three nights at 32.00 make 96.00, and half of that is due: 48.00.",
-        "1. The booking stays at 30.00.\n2. The other one at 12.50.\n3. Cancelling it would cost 48.00 (50 % of 96.00).",
+        "1. The booking stays at 30.00.\n2. The other one at 12.50.\n3. To cancel would cost 48.00 (50 % of 96.00).",
     ],
 )
 def test_what_is_worked_out_may_be_explained(words: str) -> None:
