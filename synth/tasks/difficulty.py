@@ -9,6 +9,7 @@ from skillweave.schema.task import Difficulty
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
+from synth.tasks.forms.compounds import is_deep
 from synth.tasks.kinds import KINDS
 
 NOISE_FACTOR: Mapping[int, float] = {1: 0.5, 2: 0.75, 3: 1.0, 4: 3.0, 5: 4.0}
@@ -94,4 +95,5 @@ def level_expected(template: TaskTemplate, writes: int) -> int:
         writes=writes,
         told=len(template.tell),
         forms=template.forms,
+        is_foreseen=any(is_deep(part) for part in [*template.parts, template] if part.forms),
     )
