@@ -87,7 +87,8 @@ def tables_read(world: World) -> dict[str, frozenset[str]]:
     """The tables that each tool's result and guards are read from, by the tool's name."""
     return {
         tool.name: frozenset(
-            table for table, _ in _reads(world, [tool.returns.select, *(f"SELECT ({g.holds})" for g in tool.guards)])
+            table
+            for table, _ in columns_read(world, [tool.returns.select, *(f"SELECT ({g.holds})" for g in tool.guards)])
         )
         for tool in world.blueprint.tools
     }
@@ -95,11 +96,14 @@ def tables_read(world: World) -> dict[str, frozenset[str]]:
 
 def may_change_verdict(world: World, first: Tool, guards: Sequence[Guard]) -> bool:
     """Whether a call of a tool may change what one of these guards says of given arguments."""
-    writes, read = writes_of(world)[first.name], _reads(world, [f"SELECT (\n{guard.holds}\n)" for guard in guards])
+    writes, read = (
+        writes_of(world)[first.name],
+        columns_read(world, [f"SELECT (\n{guard.holds}\n)" for guard in guards]),
+    )
     return not read.isdisjoint(writes.updates) or any(t in writes.inserts or t in writes.deletes for t, _ in read)
 
 
-def _reads(world: World, queries: Sequence[str]) -> set[Column]:
+def columns_read(world: World, queries: Sequence[str]) -> set[Column]:
     """The columns that queries read; an empty name where they only count rows."""
     return {
         (table, column)
@@ -347,25 +351,3 @@ def _column_filled(tree: exp.Expr, node: exp.Expr) -> tuple[str, str] | None:
             if place is not None and place < len(names):
                 return tree.this.this.name, names[place]
     return None
-
-
-@lru_cache(maxsize=8)
-def columns_behind(world: World) -> dict[str, frozenset[Column]]:
-    """The columns that say what a tool's call comes to, by the tool's name: its effects read them in rows of before.
-
-    Keys and references, which only say which row is meant, are left out.
-    """
-    told = {
-        (entity.table, attribute.name)
-        for entity in world.blueprint.tables
-        for attribute in entity.attributes
-        if attribute.name != entity.key and attribute.references is None
-    }
-    return {
-        tool.name: frozenset(
-            column
-            for column in told & _reads(world, [effect.sql for effect in tool.effects])
-            if column[0] not in writes_of(world)[tool.name].inserts
-        )
-        for tool in world.blueprint.tools
-    }

@@ -5,6 +5,7 @@ the call and taking it back.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from skillweave.schema.blueprint import Blueprint
@@ -17,7 +18,7 @@ from skillweave.world.session import ContractSession
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins, columns_seen, columns_shown
-from synth.contracts.writes import Column, columns_behind
+from synth.contracts.writes import Column, columns_read, writes_of
 from synth.tasks.replay import Rejected, make_calls, open_session
 
 _SPOKEN = frozenset(
@@ -25,6 +26,28 @@ _SPOKEN = frozenset(
 )
 """Words of amounts that people ask for before they decide, and of which nobody asks: the total of what?"""
 _SPOKEN_WHOLE = frozenset({"to_pay_cents", "copay_cents", "one_way_cents", "deductible_part_cents"})
+
+
+@lru_cache(maxsize=8)
+def columns_behind(world: World) -> dict[str, frozenset[Column]]:
+    """The columns that say what a tool's call comes to, by the tool's name: its effects read them in rows of before.
+
+    Keys and references, which only say which row is meant, are left out.
+    """
+    told = {
+        (entity.table, attribute.name)
+        for entity in world.blueprint.tables
+        for attribute in entity.attributes
+        if attribute.name != entity.key and attribute.references is None
+    }
+    return {
+        tool.name: frozenset(
+            column
+            for column in told & columns_read(world, [effect.sql for effect in tool.effects])
+            if column[0] not in writes_of(world)[tool.name].inserts
+        )
+        for tool in world.blueprint.tools
+    }
 
 
 def amounts_foreseen(tool: Tool) -> list[str]:

@@ -9,13 +9,13 @@ from skillweave.schema.record import Json
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.replay import result_reference, value_at
 from synth.contracts.visibility import column_origins, reads_that_show, required_parameters
-from synth.contracts.writes import columns_behind
 from synth.tasks.facts import LEAST_CENTS
 from synth.tasks.forms.form import FormSetting, ListedRow, literal, own_list
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import UNDONE
 from synth.tasks.outcomes import (
     amount_of,
+    columns_behind,
     foreseen_amount,
     is_foreseeable,
     missing_columns,

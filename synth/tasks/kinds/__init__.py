@@ -12,11 +12,10 @@ from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.task import Task
 from skillweave.schema.template import TaskTemplate
 from synth.tasks.kinds.clarify import ClarifyRecipe
-from synth.tasks.kinds.do import DoRecipe
-from synth.tasks.kinds.inform import InformRecipe
 from synth.tasks.kinds.recipe import FailurePoint, Instance, InstanceSetting, KindRecipe, NoInstance, TemplateSource
 from synth.tasks.kinds.refuse import RefuseRecipe
 from synth.tasks.kinds.unavailable import UnavailableRecipe
+from synth.tasks.kinds.wishes import DoRecipe, InformRecipe
 
 __all__ = [
     "KINDS",
