@@ -87,8 +87,7 @@ def tables_read(world: World) -> dict[str, frozenset[str]]:
     """The tables that each tool's result and guards are read from, by the tool's name."""
     return {
         tool.name: frozenset(
-            table
-            for table, _ in columns_read(world, [tool.returns.select, *(f"SELECT ({g.holds})" for g in tool.guards)])
+            table for table, _ in read_by(world, [tool.returns.select, *(f"SELECT ({g.holds})" for g in tool.guards)])
         )
         for tool in world.blueprint.tools
     }
@@ -96,14 +95,12 @@ def tables_read(world: World) -> dict[str, frozenset[str]]:
 
 def may_change_verdict(world: World, first: Tool, guards: Sequence[Guard]) -> bool:
     """Whether a call of a tool may change what one of these guards says of given arguments."""
-    writes, read = (
-        writes_of(world)[first.name],
-        columns_read(world, [f"SELECT (\n{guard.holds}\n)" for guard in guards]),
-    )
+    writes = writes_of(world)[first.name]
+    read = read_by(world, [f"SELECT (\n{guard.holds}\n)" for guard in guards])
     return not read.isdisjoint(writes.updates) or any(t in writes.inserts or t in writes.deletes for t, _ in read)
 
 
-def columns_read(world: World, queries: Sequence[str]) -> set[Column]:
+def read_by(world: World, queries: Sequence[str]) -> set[Column]:
     """The columns that queries read; an empty name where they only count rows."""
     return {
         (table, column)

@@ -18,7 +18,7 @@ from skillweave.world.session import ContractSession
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
 from synth.contracts.visibility import column_origins, columns_seen, columns_shown
-from synth.contracts.writes import Column, columns_read, writes_of
+from synth.contracts.writes import Column, read_by, writes_of
 from synth.tasks.replay import Rejected, make_calls, open_session
 
 _SPOKEN = frozenset(
@@ -43,7 +43,7 @@ def columns_behind(world: World) -> dict[str, frozenset[Column]]:
     return {
         tool.name: frozenset(
             column
-            for column in told & columns_read(world, [effect.sql for effect in tool.effects])
+            for column in told & read_by(world, [effect.sql for effect in tool.effects])
             if column[0] not in writes_of(world)[tool.name].inserts
         )
         for tool in world.blueprint.tools
