@@ -43,6 +43,8 @@ LATER_SHARE = 0.35
 """How often the last errand comes out later, or the last two where there are many."""
 COMPOUNDS = 4
 """Compounds that are sought for each family of a split."""
+LEAST_CALLS = 4
+"""Golden calls of a compound, without signing in."""
 MOST_DRAWS = 4
 """Instances of a part that are tried for one that is about other things."""
 
@@ -79,7 +81,8 @@ class ErrandsForm(FormRecipe):
             made = _part_apart(setting, part, instance, spoken_of)
             answers += [(part, made)] if part.kind == "inform" else []
             instance = joined(instance, made)
-        if len(instance.golden) <= 1 + sum(part.kind == "do" for part in setting.template.parts):
+        parts = setting.template.parts
+        if len(instance.golden) < max(min(LEAST_CALLS, len(parts) + 1), 2 + sum(part.kind == "do" for part in parts)):
             raise NoInstance("so little is done at once")
         for part, made in answers:
             _check_lasting(setting, instance, part, made)
