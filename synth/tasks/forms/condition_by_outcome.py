@@ -60,7 +60,7 @@ def on_outcome(setting: FormSetting, *, is_met: bool) -> Instance:
     if value is None or (value and value in shown_amounts(before)) or (not value and not is_met):
         raise NoInstance("what it would come to is no secret")
     others = other_outcomes(setting, instance, deed, column)
-    if value and not [other for other in others if other != value]:
+    if value and others and not [other for other in others if other != value]:
         raise NoInstance("it would cost the same in any case")
     # People give something up if it is dear, and take it if it brings them enough.
     is_high = is_gain(column) == is_met

@@ -110,7 +110,7 @@ def other_outcomes(setting: FormSetting, instance: Instance, deed: GoldenCall, c
     """What a call that nobody makes would come to with other rows of the lists from which it takes its own."""
     found: list[Json] = []
     with setting.open() as session:
-        make_calls(session, instance.golden)
+        make_calls(session, [call for call in instance.golden if call != deed])
         for name, grounding in deed.grounding.items():
             source = result_reference(grounding)
             if source is None or not source.path.startswith("["):
