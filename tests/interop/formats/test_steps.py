@@ -23,8 +23,10 @@ NOT_MADE = CallResult(call=Call(tool=""), ok=False)
 
 
 def one_of_each(outputs: Path) -> Iterator[TaskExample]:
-    """A task of each kind, in each form, with and without sign-in and planted faults: short ones, whose calls can be made
-    in every order."""
+    """A task of each kind, in each form, with and without sign-in and planted faults.
+
+    They are short ones, whose calls can be made in every order.
+    """
     seen = set()
     for example in sorted(task_examples(outputs), key=lambda one: len(one.task.golden)):
         task = example.task
