@@ -75,15 +75,15 @@ def missing_columns(world: World, tool: Tool, calls: Sequence[GoldenCall]) -> fr
 
 
 def deciding_calls(world: World, combination: Combination) -> set[int]:
-    """Places of golden calls that show a column which decides a value that is foreseen."""
-    tools = _foreseen_tools(world.blueprint, combination)
-    return {
-        place
-        for place, call in enumerate(combination.golden)
-        for tool in tools
-        if columns_behind(world)[tool.name]
-        & columns_seen(world.blueprint, tool, tool_of(world.blueprint, call.tool), call.arguments)
-    }
+    """Places of golden calls that are the first to show a column which decides a value that is foreseen."""
+    places: set[int] = set()
+    for tool in _foreseen_tools(world.blueprint, combination):
+        missing = {*columns_behind(world)[tool.name]}
+        for place, call in enumerate(combination.golden):
+            seen = columns_seen(world.blueprint, tool, tool_of(world.blueprint, call.tool), call.arguments)
+            places |= {place} if missing & seen else set()
+            missing -= seen
+    return places
 
 
 def _foreseen_tools(blueprint: Blueprint, combination: Combination) -> list[Tool]:
