@@ -79,7 +79,7 @@ REGULARS = 3
 
 def visit_weight(rank: int) -> float:
     """How often the person of a rank (from 1) gets in touch, relative to others."""
-    return 1.0 / (1.0 + rank / 10) + 1.5 * (rank <= REGULARS)
+    return 1.0 / (1.0 + rank / 10) + 0.8 * (rank <= REGULARS)
 
 
 def known_persons(blueprint: Blueprint, seed: int, now: str) -> list[Row]:

@@ -21,6 +21,7 @@ from synth.contracts.visibility import column_origins
 from synth.tasks.facts import fact_of
 from synth.tasks.forms.condition_by_outcome import check_outcome, conditions_on_outcome, on_outcome
 from synth.tasks.forms.declines import shared_row
+from synth.tasks.forms.foreseeing import leave_undone
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -42,7 +43,6 @@ from synth.tasks.forms.form import (
 from synth.tasks.forms.joining import joined, with_undone
 from synth.tasks.forms.limits import REASONS, condition_on, decides, deciding_row, is_above, nouns_of
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
-from synth.tasks.kinds.recipe import UNDONE
 from synth.tasks.replay import Rejected
 
 MOST_PAIRS = 2
@@ -104,25 +104,19 @@ class ConditionForm(FormRecipe):
 
 def _leave(setting: FormSetting, instance: Instance, listed: ListedRow) -> Course:
     """Leave the call unmade: the user is told the value instead. Returns the course that makes it all the same."""
-    template, step = setting.template, instance.steps[0]
-    undone, calls = instance.golden[step], instance.golden[:step]
+    template, mention = setting.template, listed.mention
     wanted = template.tell[0]
-    if listed.mention.read != template.calls[1].tool:
+    if mention.read != template.calls[1].tool:
         raise NoInstance("the value that decides is not looked up")
-    mention = listed.mention
     about = MentionedRow(
         call=listed.place, parameter=None, entity=None, key=None, read=mention.read, columns=mention.columns
     )
-    instance.golden, instance.results = calls, instance.results[:step]
-    instance.undone = [undone]
-    instance.steps = [UNDONE, listed.place]
-    instance.rows = [row.model_copy(update={"call": UNDONE}) if row.call == step else row for row in instance.rows]
-    instance.values = [one.model_copy(update={"call": UNDONE}) if one.call == step else one for one in instance.values]
+    leave_undone(instance)
+    instance.steps.append(listed.place)
     instance.rows.append(about)
-    instance.open_columns, instance.fresh_from = {}, 0
     rivals = [row.get(wanted.column) for row in listed.rows]
     instance.communicate = [fact_of(0, wanted, listed.row[wanted.column], rivals)]
-    return Course(name="done_all_the_same", calls=literal([*calls, undone]))
+    return Course(name="done_all_the_same", calls=literal([*instance.golden, *instance.undone]))
 
 
 def _check_side(world: World, combination: Combination, step: int, condition: Condition) -> None:
