@@ -65,7 +65,7 @@ class _Orders:
         self._execution = found.execution
         self._spoiled = spoiled_calls(task.golden)
         pruned = found.pruned - self._spoiled
-        self.needed = [place for place in range(len(task.golden)) if self._repeat_of(place) not in pruned]
+        self.needed = [place for place in range(len(task.golden)) if not pruned.issuperset(self._repeats_of(place))]
         """Places of the golden calls that are needed."""
 
     def states(self) -> Iterator[GoldenState]:
@@ -84,16 +84,15 @@ class _Orders:
                     results[step] = session.call(call.tool, rebound(call, results))
                     digest = session.digest() if any(results[step].changed) else digest
 
-    def _repeat_of(self, place: int) -> int:
-        """The call that repeats one that a fault spoils; any other call itself."""
+    def _repeats_of(self, place: int) -> list[int]:
+        """The calls that repeat one that a fault spoils; any other call itself."""
         call = self._golden[place]
-        same = (
+        return [
             later
-            for later in range(place, len(self._golden))
+            for later in range(place, len(self._golden) if place in self._spoiled else place + 1)
             if later not in self._spoiled
             and (self._golden[later].tool, self._golden[later].arguments) == (call.tool, call.arguments)
-        )
-        return next(same, place)
+        ] or [place]
 
     def _leads(self, session: ContractSession, results: list[CallResult], first: int, remaining: list[int]) -> bool:
         """Whether some order of the remaining calls that begins with one of them reaches the end."""

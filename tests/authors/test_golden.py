@@ -22,7 +22,8 @@ from tests.waiting import HANG
 GOLDEN = "golden-canary-81c7"
 CRITERION = "criterion-canary-42ed"
 TASKS = 60
-"""Enough to have some whose golden calls need no text, so that the judge has something to judge."""
+KEPT = 10
+"""One of so many tasks stays as it is: the judge is asked about none whose golden calls cannot be made again."""
 
 
 def planted(direct: Direct, folder: Path) -> Path:
@@ -31,7 +32,7 @@ def planted(direct: Direct, folder: Path) -> Path:
     shutil.copytree(direct.outputs, outputs, ignore=shutil.ignore_patterns(".prefect", ".cache", "logs"))
     path = outputs / "queries" / f"{WORLD}.jsonl"
     tasks = [json.loads(line) for line in path.read_text().splitlines()]
-    for task in tasks:
+    for task in (task for number, task in enumerate(tasks) if number % KEPT):
         for call in task["golden"]:
             call["arguments"] = canaries(call["arguments"], GOLDEN)
         for change in (*task["criteria"]["state"], *task["criteria"]["must_not"]):

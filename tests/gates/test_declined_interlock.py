@@ -55,7 +55,7 @@ def templates(joined: World) -> list[TaskTemplate]:
 def asked(joined: World = JOINED) -> Combination:
     """The request of somebody signed in by the channel, that the rule forbids."""
     (made,) = templates(joined)
-    found = (one for seed in "123" for one in combinations_of(joined, made, PEOPLE[:2], 2, seed))
+    found = (one for seed in "123456789" for one in combinations_of(joined, made, PEOPLE[:2], 2, seed))
     return next(one for one in found if isinstance(one, Combination) and one.login == "session")
 
 

@@ -19,7 +19,7 @@ NO_DATA = [TRAINER[0], "{model}"]
         ({"held_out": {"split": "train", "limit": 2}}, "evolve.held_out and evolve.seed_tasks share 2 tasks"),
         ({"explore": {"limit": 500}}, "evolve.held_out and evolve.explore share"),
         ({"explore": {"worlds": ["CityHotl"]}}, "did you mean 'CityHotel'?"),
-        ({"held_out": {"worlds": ["CityHotel"], "split": "test"}}, "evolve.held_out chooses none of the"),
+        ({"held_out": {"share": [0, 1e-9]}}, "evolve.held_out chooses none of the"),
         ({"trainer": {"command": NO_DATA}}, "evolve.trainer.command has no {data}"),
         ({"trainer": {"command": ["no-such-trainer", "{data}", "{model}"]}}, "there is no program 'no-such-trainer'"),
         ({"trainer": {"python": "no-such-python"}}, "evolve.trainer.python: there is no program"),
