@@ -18,7 +18,13 @@ PLACE = re.compile(r"(?P<before>\b(?:an? |(?:(?:by|from|on|with) )?(?:my )?))?\{
 """A slot, with the words before it that depend on what it holds."""
 _ADVERB = re.compile(r"(?:by|from|on|with) (?:my )?")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
-"""Styles of people who at first leave out details that an agent can ask for."""
+"""Styles of people who leave out even which of their things they mean, and why."""
+SHORT_SHARE = {"formal": 0.6, "precise": 0.4}
+"""Style -> how often such people at first leave out details that an agent can ask for."""
+MOST_SHORT = 0.85
+"""How often all others do."""
+SAID_ANYWAY = 0.2
+"""How often one of these details is said all the same."""
 
 
 @dataclass
@@ -36,8 +42,13 @@ class Phrasing:
 
     @property
     def _is_terse(self) -> bool:
-        """Whether details are left out that an agent can ask for."""
+        """Whether even the words for the user's own things are left out."""
         return self.request.persona.style in TERSE and not self.is_full
+
+    def _is_short(self, intent: Intent) -> bool:
+        """Whether a request leaves out details that an agent can ask for. What is only thought of is told in full."""
+        share = SHORT_SHARE.get(self.request.persona.style, MOST_SHORT)
+        return not self.is_full and not intent.foreseen and self.random.random() < share
 
     @property
     def words(self) -> dict[str, str]:
@@ -69,21 +80,52 @@ class Phrasing:
             return self._question(intent)
         if intent.ask:
             return self._story_phrase(intent)
-        available = intent.rows.keys() | intent.values.keys() | intent.linked.keys()
         unmentioned = self._unmentioned(intent)
-        ways = [ways_of(own, intent, unmentioned), without(own.settled, intent, unmentioned)] if own else []
-        fitting = ([ask for ask in asks if set(_SLOT.findall(ask)) <= available] for asks in ways)
-        asks = next(filter(None, fitting), [])
+        whole = self._whole_ways(own, intent, unmentioned) if own else []
+        gists = self._leaving_out(own, own.gist, intent) if own and whole and self._is_short(intent) else []
+        asks = gists or whole or (fitting(without(own.settled, intent, unmentioned), intent) if own else [])
         phrase = self.random.choice(asks) if asks else self.companies.tool(intent.tool)
-        missing = [
-            name for name in [*intent.rows, *intent.values] if f"{{{name}}}" not in phrase and name not in unmentioned
-        ]
-        missing = self._volunteered(intent, missing)
+        missing = self._volunteered(intent, self._missing(intent, phrase), is_short=bool(gists))
         clauses = self._clauses(intent, missing)
         clauses += [
             f"with the same {self._noun(intent, name)}" for name in intent.linked if f"{{{name}}}" not in phrase
         ]
         return self._filled(" ".join([phrase, *clauses]), intent)
+
+    def opening(self, intent: Intent) -> str | None:
+        """A sentence that asks for something to be done, and leaves out details; None if there is none that fits."""
+        own = self.talk.tools.get(intent.tool)
+        if own is None or intent.ask or intent.every or not self._whole_ways(own, intent, self._unmentioned(intent)):
+            return None
+        ways = self._leaving_out(own, own.opens, intent, with_clauses=False) if self._is_short(intent) else []
+        return self._filled(self.random.choice(ways), intent) if ways else None
+
+    def _whole_ways(self, own: ToolTalk, intent: Intent, unmentioned: Sequence[str]) -> list[str]:
+        """Verb phrases that say all that is to be said."""
+        return fitting(ways_of(own, intent, unmentioned), intent)
+
+    def _leaving_out(
+        self, own: ToolTalk, ways: Sequence[str], intent: Intent, *, with_clauses: bool = True
+    ) -> list[str]:
+        """The ways that leave out only what an agent can ask for: nobody asks for what is optional, or meant as before.
+
+        Args:
+            with_clauses: Whether clauses can follow for what nobody would ask for.
+        """
+
+        def leaves_too_much(way: str) -> bool:
+            needed = [name for name in self._missing(intent, way) if self._is_volunteered(intent, name)]
+            said = own.parameters if with_clauses else ()
+            return any(name not in said for name in needed) or any(f"{{{name}}}" not in way for name in intent.linked)
+
+        kept = fitting(without(ways, intent, self._unmentioned(intent)), intent)
+        return [way for way in kept if not leaves_too_much(way)]
+
+    def _missing(self, intent: Intent, phrase: str) -> list[str]:
+        """The rows and values that a phrase leaves out, of those that are mentioned."""
+        unmentioned = self._unmentioned(intent)
+        names = [*intent.rows, *intent.values]
+        return [name for name in names if f"{{{name}}}" not in phrase and name not in unmentioned]
 
     def _question(self, intent: Intent) -> str:
         if intent.foreseen:
@@ -99,21 +141,21 @@ class Phrasing:
     def _story_phrase(self, intent: Intent) -> str:
         """An intent in its story's words, with missing parameters added if the catalogue has words for them."""
         own = self.talk.tools.get(intent.tool)
-        unmentioned = self._unmentioned(intent)
-        missing = [
-            name
-            for name in [*intent.rows, *intent.values]
-            if f"{{{name}}}" not in intent.ask and name not in unmentioned
-        ]
-        missing = self._volunteered(intent, missing)
+        missing = self._volunteered(intent, self._missing(intent, intent.ask), is_short=self._is_short(intent))
         clauses = self._clauses(intent, [name for name in missing if own and name in own.parameters])
         return self._filled(" ".join([intent.ask, *clauses]), intent)
 
-    def _volunteered(self, intent: Intent, missing: Sequence[str]) -> list[str]:
-        """The parameters to add to a verb phrase that leaves them out. Terse people leave some for the agent to ask."""
-        if not self._is_terse:
+    def _volunteered(self, intent: Intent, missing: Sequence[str], *, is_short: bool) -> list[str]:
+        """The parameters to add to a verb phrase that leaves them out; often only those that nobody would ask for."""
+        if not is_short:
             return [*missing]
-        return [name for name in missing if self.random.random() < 0.4 or self._is_volunteered(intent, name)]
+        own = self.talk.tools.get(intent.tool)
+        return [
+            name
+            for name in missing
+            if self._is_volunteered(intent, name)
+            or (own and name in own.parameters and self.random.random() < SAID_ANYWAY)
+        ]
 
     def _is_volunteered(self, intent: Intent, name: str) -> bool:
         row = intent.rows.get(name)
@@ -222,6 +264,12 @@ def ways_of(own: ToolTalk, intent: Intent, unmentioned: Sequence[str]) -> list[s
     written = without([way for name in unmentioned for way in own.unsaid.get(name, [])], intent, unmentioned)
     free = [way for way in written if not any(f"{{{name}}}" in way for name in unmentioned)]
     return free or written or without(own.ask, intent, unmentioned)
+
+
+def fitting(ways: Sequence[str], intent: Intent) -> list[str]:
+    """The ways whose slots an intent can fill."""
+    available = intent.rows.keys() | intent.values.keys() | intent.linked.keys()
+    return [way for way in ways if set(_SLOT.findall(way)) <= available]
 
 
 def without(ways: Sequence[str], intent: Intent, unmentioned: Sequence[str]) -> list[str]:

@@ -17,6 +17,14 @@ from synth.offline.wording import CompanyWords, action, phrases, sentence, talk_
 from synth.tasks.requests import later_facts
 
 _COMPANY = re.compile(r" (?:for )?\{company\}")
+MOST_IN_SENTENCE = 110
+"""Letters of what is told in one sentence, about."""
+JOINED_SHARE = 0.8
+"""How often short wishes are told in one sentence."""
+SENTENCE_SHARE = {"formal": 0.4, "precise": 0.4, "hesitant": 0.6}
+"""Style -> how often such people begin with a sentence of the catalogue's."""
+MOST_SENTENCES = 0.8
+"""How often all others do."""
 Asked = Sequence[tuple[int, Intent]]
 """Intents, each with its position among all intents."""
 
@@ -31,14 +39,15 @@ class Teller:
     companies: CompanyWords = field(default_factory=CompanyWords)
     number: str = "1"
     """The task's number in its question."""
+    _opened: set[int] = field(default_factory=set)
+    """Intents whose request is a sentence of its own."""
 
     def tell(self) -> Telling:
         """Put the request into words: a first message, the goal, what comes later, and a sentence for each fact."""
         asked = [one for one in self._asked if not one[1].later]
-        requests = self._requests(asked)
-        message = self._message(asked, requests, self._consents())
-        goal = " ".join([*self._goals(asked, requests), *self._agreements()])
+        message = self._message(asked, self._openings(asked) | self._requests(asked), self._consents())
         first = {*self._phrasing.mentioned}
+        goal = self._goal(asked)
         later = self._later()
         moments = dict.fromkeys(self._phrasing.mentioned & later_facts(self.request), "later")
         moments |= dict.fromkeys(first, "first")
@@ -65,9 +74,43 @@ class Teller:
     def _known(self) -> dict[str, KnownFact]:
         return {fact.id: fact for fact in self.request.known}
 
+    def _openings(self, asked: Asked) -> dict[int, str]:
+        """The position of what is asked for first -> a sentence of its own, if there is one for it."""
+        place, intent = asked[0]
+        is_plain = intent.kind == "do" and not intent.condition and not self._is_replaced(place)
+        if not is_plain or self.random.random() > SENTENCE_SHARE.get(self.request.persona.style, MOST_SENTENCES):
+            return {}
+        sentence = self._phrasing.opening(intent)
+        self._opened |= {place} if sentence else set()
+        return {place: sentence} if sentence else {}
+
     def _requests(self, asked: Asked) -> dict[int, str]:
         """Position of each intent -> its phrase. What a condition asks for has none of its own."""
-        return {place: self._phrasing.phrase(one) for place, one in asked if one.kind == "do" or not one.condition}
+        phrased = [
+            (place, intent)
+            for place, intent in asked
+            if place not in self._opened and (intent.kind == "do" or not intent.condition)
+        ]
+        return {place: self._phrase(place, intent) for place, intent in phrased}
+
+    def _phrase(self, place: int, intent: Intent) -> str:
+        """The phrase of an intent: in full if another one takes its place later, for then nobody asks about it."""
+        is_full = self._phrasing.is_full
+        self._phrasing.is_full = is_full or self._is_replaced(place)
+        phrase = self._phrasing.phrase(intent)
+        self._phrasing.is_full = is_full
+        return phrase
+
+    def _is_replaced(self, place: int) -> bool:
+        return any(intent.replaces == place for intent in self.request.wishes)
+
+    def _goal(self, asked: Asked) -> str:
+        """All that is wanted at first and agreed to, in full."""
+        mentioned, self._phrasing.mentioned, self._phrasing.is_full = self._phrasing.mentioned, set(), True
+        self._opened.clear()
+        goal = " ".join([*self._goals(asked, self._requests(asked)), *self._agreements()])
+        self._phrasing.mentioned, self._phrasing.is_full = mentioned, False
+        return goal
 
     @property
     def _asked(self) -> Asked:
@@ -159,9 +202,9 @@ class Teller:
         style, frames = self.request.persona.style, phrases("telling")
         parts = [*self._sentences(asked, requests, frames["first"][style], frames["hear_first"][style]), *consents]
         # Only the reason connects requests to several companies into one story.
-        is_reason_given = self.random.random() < (0.45, 0.85)[style not in TERSE]
+        is_reason_given = self.random.random() < (0.35, 0.7)[style not in TERSE]
         if is_reason_given or self.companies.titles:
-            parts.insert(0 if self.random.random() < 0.7 else len(parts), self.request.reason)
+            parts.insert(self.random.randrange(2), self.request.reason)
         greeting = self.random.choice(frames["greetings"][style])
         closing = self.random.choice(frames["closings"][style])
         return self._in_manner(" ".join(part for part in [greeting, *parts, closing] if part))
@@ -175,23 +218,61 @@ class Teller:
             opening: Frames for the first thing to be done.
             question: Frames for the first thing to be told, if nothing is to be done.
         """
-        frames, is_first = phrases("telling"), True
-        further = self._by_turns(frames["next"])
-        for place, intent in (one for one in asked if one[1].kind == "do"):
+        deeds = [one for one in asked if one[1].kind == "do"]
+        further = self._by_turns(phrases("telling")["next"])
+        for number, group in enumerate(self._together(deeds, requests)):
+            place, intent = group[0]
             if intent.condition or intent.instead_of is not None:
                 yield self._on_terms(intent, requests[place], "conditions", "fallbacks")
                 yield from self._beliefs_in_condition(intent)
+            elif place in self._opened:
+                yield requests[place]
             else:
-                frame = self.random.choice(opening) if is_first else next(further)
-                yield frame.format(request=requests[place])
-            is_first = False
+                frame = next(further) if number else self.random.choice(opening)
+                yield frame.format(request=self._joined([requests[one] for one, _ in group]))
+        yield from self._questions([one for one in asked if one[0] in requests], requests, question)
+
+    def _together(self, deeds: Asked, requests: Mapping[int, str]) -> list[list[tuple[int, Intent]]]:
+        """The deeds in groups that are told in one sentence each: short phrases of plain wishes, in order."""
+        groups: list[list[tuple[int, Intent]]] = []
+        room = 0
+        for place, intent in deeds:
+            is_plain = not intent.condition and intent.instead_of is None and place not in self._opened
+            length = len(requests[place]) + MOST_IN_SENTENCE * (not is_plain or "," in requests[place])
+            if not groups or length > room:
+                groups.append([])
+                room = MOST_IN_SENTENCE if self.random.random() < JOINED_SHARE else 0
+            groups[-1].append((place, intent))
+            room -= length
+        return groups
+
+    def _joined(self, parts: Sequence[str]) -> str:
+        """Phrases as one: `cancel my visit, pay that invoice, and then book a check-up`."""
+        frames = phrases("telling")
+        if len(parts) < 3:
+            return str(frames["joined"]).format(first=parts[0], last=parts[-1]) if parts[1:] else parts[0]
+        way: str = self.random.choice(frames["several"])
+        return way.format(first=parts[0], between=", ".join(parts[1:-1]), last=parts[-1])
+
+    def _questions(self, asked: Asked, requests: Mapping[int, str], question: Sequence[str]) -> Iterator[str]:
+        """What is to be told as sentences, two questions in one if nothing else is said about either."""
+        frames = phrases("telling")
+        is_first = all(intent.kind == "hear" for _, intent in asked)
         more = self._by_turns(frames["hear_more"] if is_first else frames["hear_after"])
-        for place, intent in (one for one in asked if one[1].kind == "hear" and one[0] in requests):
+        waiting = [(requests[place], [*self._remarks(intent)]) for place, intent in asked if intent.kind == "hear"]
+        while waiting:
+            ask, remarks = waiting.pop(0)
+            if waiting and not remarks and not waiting[0][1] and len(ask + waiting[0][0]) < MOST_IN_SENTENCE:
+                ask = f"{ask} and {waiting.pop(0)[0]}"
             frame = self.random.choice(question) if is_first else next(more)
-            yield frame.format(ask=requests[place])
-            yield from [self.random.choice(forms()["only_asking"])] if intent.foreseen else []
-            yield from self._beliefs(intent)
+            yield frame.format(ask=ask)
+            yield from remarks
             is_first = False
+
+    def _remarks(self, intent: Intent) -> Iterator[str]:
+        """What is said about a question."""
+        yield from [self.random.choice(forms()["only_asking"])] if intent.foreseen else []
+        yield from self._beliefs(intent)
 
     def _by_turns(self, frames: Sequence[str]) -> Iterator[str]:
         """The frames in a drawn order, over and over: none comes twice in a row."""

@@ -30,14 +30,14 @@ OTHER_PERSONS = 2
 """Persons beside the one for whom a compound is made who are tried for it."""
 
 _REASONS = [
-    "I have made a list of what I want to settle with you.",
-    "There are a few things that I have been putting off.",
-    "I would like to get several things out of the way at once.",
-    "I am putting my affairs in order.",
-    "Several things have come together.",
-    "I only get round to this sort of thing once in a while.",
-    "I am clearing my desk today.",
-    "I would rather not write to you again and again.",
+    "I've got a few things to sort out.",
+    "There are a few things I've been putting off.",
+    "I'd like to get a few things done in one go.",
+    "I'm going through my paperwork today.",
+    "A few things have piled up.",
+    "It's one of those days when I catch up on everything.",
+    "I'm working through my to-do list.",
+    "I've got a couple of things, so I thought I'd do them all at once.",
 ]
 """Why people come with several requests."""
 
