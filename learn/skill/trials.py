@@ -14,8 +14,7 @@ from typing import NamedTuple, Protocol
 from evaluator.replay.trial import read_trajectory
 from evaluator.scoring.evaluate import CheckSettings, Evaluator
 from learn.skill.document import skill_digest
-from learn.skill.reasons import reason_of
-from learn.skill.scores import Row
+from learn.skill.scores import Row, reason_of
 from rollout.cli.run import RolloutOptions, display, run_record
 from rollout.folder import RolloutFolder, RunFigures
 from rollout.shards import Cast, Sink, hold_here

@@ -7,16 +7,14 @@ from functools import cached_property
 from itertools import cycle
 from random import Random
 
-from skillweave.schema.record import table_of
-from skillweave.schema.request import FactWords, Intent, KnownFact, KnownRow, KnownRows, Telling, UserRequest
-from synth.contracts.wording import VALUE_PLACEHOLDER
-from synth.offline.forms import arguments_of, forms, is_moment_name, limits_of, one_of_them, rows_together, thing_of
-from synth.offline.phrasing import PLACE, TERSE, Phrasing, joined, name_of_row
+from skillweave.schema.request import FactWords, Intent, KnownFact, Telling, UserRequest
+from synth.offline.fact_teller import FactTeller
+from synth.offline.forms import arguments_of, forms, limits_of
+from synth.offline.phrasing import TERSE, Phrasing
 from synth.offline.services import Talk
-from synth.offline.wording import CompanyWords, action, phrases, sentence, talk_of, tidy
+from synth.offline.wording import CompanyWords, phrases, talk_of
 from synth.tasks.requests import later_facts
 
-_COMPANY = re.compile(r" (?:for )?\{company\}")
 MOST_IN_SENTENCE = 110
 """Letters of what is told in one sentence, about."""
 JOINED_SHARE = 0.8
@@ -51,8 +49,9 @@ class Teller:
         later = self._later()
         moments = dict.fromkeys(self._phrasing.mentioned & later_facts(self.request), "later")
         moments |= dict.fromkeys(first, "first")
-        facts = [
-            FactWords.model_validate({"id": fact.id, "text": self._fact(fact), "tell": moments.get(fact.id, "asked")})
+        facts = FactTeller(self.request, self.talk, self.random, self.companies, self._phrasing.words)
+        told = [
+            FactWords.model_validate({"id": fact.id, "text": facts.tell(fact), "tell": moments.get(fact.id, "asked")})
             for fact in self.request.known
             if not fact.secret
         ]
@@ -61,7 +60,7 @@ class Teller:
             first_message=message,
             goal=goal,
             reason=self.request.reason or None,
-            facts=facts,
+            facts=told,
             later=later,
             insists=[self._in_manner(text) for text in arguments_of(self.request.insists, self.random)],
         )
@@ -292,84 +291,6 @@ class Teller:
 
     def _in_manner(self, text: str) -> str:
         return text.lower() if "writes in lower case" in self.request.persona.traits else text
-
-    def _fact(self, fact: KnownFact) -> str:
-        """The sentence for a fact. A placeholder stands for the value of a fact that the request leaves out."""
-        words, text = self._phrasing.words[fact.id], self._sentence(fact)
-        if not fact.withheld:
-            return text
-        return (
-            text.replace(words, VALUE_PLACEHOLDER, 1)
-            if words in text
-            else f"{fact.about.capitalize()}: {VALUE_PLACEHOLDER}."
-        )
-
-    def _sentence(self, fact: KnownFact) -> str:
-        words = self._phrasing.words[fact.id]
-        for intent in self.request.wishes:
-            if intent.every and (text := self._of_set(intent.every, fact)):
-                return text
-            for row in intent.rows.values():
-                if fact.id in row.columns.values():
-                    return tidy(sentence(self.talk, row, fact, words, self.random))
-        owner, _, column = fact.id.partition(".")
-        ways: dict[str, str] = forms()["known"]
-        if (way := ways.get(re.sub(r"_\d+$", "", owner))) is not None:
-            noun = fact.about.partition(": ")[2]
-            return way.format(noun="day" if is_moment_name(noun) else thing_of(noun), words=words)
-        for entity, own in self.talk.entities.items():
-            if table_of(entity) == re.sub(r"_\d+$", "", owner) and column in own.qualifiers:
-                row = KnownRow(entity=entity, columns={column: fact.id})
-                return tidy(sentence(self.talk, row, fact, words, self.random))
-        text = tidy(self._stated(fact, words))
-        if (searched := self._searched_for(owner)) is not None:
-            start = text if text.startswith("I ") else text[0].lower() + text[1:]
-            return f"As to {searched}: {start}"
-        if self.companies.titles or not self._has_namesake(fact):
-            return text
-        start = text if text.startswith("I ") else text[0].lower() + text[1:]
-        return f"To {action(fact.about.partition(': ')[0])}: {start}"
-
-    def _searched_for(self, owner: str) -> str | None:
-        """Words for the row that a search is for, if the ids of its facts say so: there are several such searches."""
-        name = owner.partition("_for_")[2]
-        rows = [row for intent in self.request.wishes for row in intent.rows.values()]
-        row = next((row for row in rows if name and name_of_row(row) == name), None)
-        return one_of_them(self.talk, row, self._phrasing.words, self.random) if row else None
-
-    def _has_namesake(self, fact: KnownFact) -> bool:
-        """Whether another request takes a value of the same name: two reasons, two dates."""
-        owner, _, name = fact.id.partition(".")
-        plain = re.sub(r"_\d+$", "", name)
-        others = (one.id.partition(".") for one in self.request.known)
-        return any(other != owner and re.sub(r"_\d+$", "", theirs) == plain for other, _, theirs in others)
-
-    def _of_set(self, rows: KnownRows, fact: KnownFact) -> str | None:
-        """A sentence for a fact that says which rows are meant together; None if it does not."""
-        words = self._phrasing.words
-        if fact.id == rows.month:
-            return str(forms()["known"]["since" if rows.since else "month"]).format(words=words[fact.id])
-        shared = {column: name for column, name in rows.columns.items() if name == fact.id}
-        if shared:
-            alone = KnownRows(entity=rows.entity, columns=shared)
-            return f"I mean {rows_together(self.talk, alone, words, self.random)}."
-        for row in rows.excepted:
-            said = {column: name for column, name in row.columns.items() if name == fact.id}
-            if said:
-                alone_left = row.model_copy(update={"columns": said})
-                return f"Leave out {one_of_them(self.talk, alone_left, words, self.random)}."
-        return None
-
-    def _stated(self, fact: KnownFact, words: str) -> str:
-        """A value as a sentence of its own, with the company that it is for."""
-        parameter = re.sub(r"_\d+$", "", fact.id.partition(".")[2])
-        ways = phrases("telling")["stated"]
-        way = self.random.choice(ways.get(parameter, ways["other"]))
-        if not self.companies.titles:
-            way = _COMPANY.sub("", way)
-        company, name = self.companies.title_of(fact, self.request) or "them", fact.about.partition(": ")[2]
-        way = way.format(company=company, name=name, words="{words}")
-        return PLACE.sub(lambda slot: joined(slot["before"] or "", words), way)
 
 
 _OF_THEM = re.compile(r"\b(with|from|to|for|of|at|by|owe|paid|pay|tell) you\b", re.IGNORECASE)

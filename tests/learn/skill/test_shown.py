@@ -3,8 +3,7 @@
 import pytest
 
 from learn.skill.conversations import instructions, rendered
-from learn.skill.reasons import reason_of
-from learn.skill.scores import Row
+from learn.skill.scores import Row, reason_of
 from rollout.trajectory import SKILL_HEADING, with_skill
 from skillweave.schema.result import Divergence, FailureRecord
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
