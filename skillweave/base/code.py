@@ -24,6 +24,8 @@ KEPT_LIBRARIES = ("faker", "jinja2", "networkx", "sqlglot")
 _PARSING = threading.Lock()
 """CPython 3.11 counts the depth of the tree that it builds in one place for all threads, and fails at random when two
 threads build trees at once. So all parsing goes through this lock."""
+_TRIES = 5
+"""A library may parse at the same time, without the lock: pydantic reads docstrings so."""
 
 
 class ModuleSource(NamedTuple):
@@ -145,8 +147,10 @@ def parse_python(source: str, filename: str = "<source>") -> ast.Module:
         ValueError: The text holds a NUL character.
         RecursionError: The text is nested too deeply.
     """
-    with _PARSING:
-        return ast.parse(source, filename)
+    for _ in range(_TRIES):
+        with _PARSING, suppress(SystemError):
+            return ast.parse(source, filename)
+    return ast.parse(source, filename)
 
 
 def parse_source(text: str, name: str, *, is_package: bool) -> ModuleSource:

@@ -201,9 +201,11 @@ class Teller:
         style, frames = self.request.persona.style, phrases("telling")
         parts = [*self._sentences(asked, requests, frames["first"][style], frames["hear_first"][style]), *consents]
         # Only the reason connects requests to several companies into one story.
-        is_reason_given = self.random.random() < (0.35, 0.7)[style not in TERSE]
-        if is_reason_given or self.companies.titles:
-            parts.insert(self.random.randrange(2), self.request.reason)
+        # Several wishes are announced; who only wants to know says so anyway.
+        is_only_asking = any(intent.foreseen for _, intent in asked)
+        share = 0.0 if is_only_asking else 0.35 if style in TERSE or len(asked) > 2 else 0.7
+        if self.companies.titles or self.random.random() < share:
+            parts.insert(0 if len(asked) > 2 else self.random.randrange(2), self.request.reason)
         greeting = self.random.choice(frames["greetings"][style])
         closing = self.random.choice(frames["closings"][style])
         return self._in_manner(" ".join(part for part in [greeting, *parts, closing] if part))

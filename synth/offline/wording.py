@@ -31,6 +31,7 @@ _PEOPLE = re.compile(r"(?<![\d.,:])\b1 people\b")
 _OF_THEM = re.compile(r"(?<![\d.,:])\b1 (?:of them|in all)\b")
 _PARTY = re.compile(r"\b(?:a )?party of 1\b(?![.,:]?\d)")
 _ON_DAY = re.compile(r"\bon ((?:today|tomorrow|yesterday|last (?=[MTWFS]))\b)")
+_NEW = re.compile(r"\ban? \{value\}(?P<noun>(?= (?!on |at |for |in |with |from |to |of |by |until )[a-z]))?")
 _WHEN = re.compile(r" (?:on|at)$")
 WHOLE = "="
 """First sign of a way to say a column that names the whole row: `=my {value}`."""
@@ -47,9 +48,13 @@ def phrases(file: str) -> dict[str, Any]:
     return loaded
 
 
-def with_article(words: str) -> str:
-    """`a chest x-ray`, `an abdominal ultrasound`. Plurals (`iron studies`) and words with an article stay unchanged."""
-    if _MANY.search(words) or words.startswith(_DETERMINED):
+def with_article(words: str, *, is_one: bool = False) -> str:
+    """`a chest x-ray`, `an abdominal ultrasound`. Plurals (`iron studies`) and words with an article stay unchanged.
+
+    Args:
+        is_one: Whether a noun follows of which there is one: `a manual therapy` session.
+    """
+    if (_MANY.search(words) and not is_one) or words.startswith(_DETERMINED):
         return words
     is_vowel = words[0] in "AEFHILMNORSX" if _LETTERS.match(words) else _VOWEL.match(words)
     return f"{'an' if is_vowel else 'a'} {words}"
@@ -143,7 +148,7 @@ def _fill(way: str, value: str, noun: str = "") -> str:
     """
     own = way.replace("{value} {noun}", "{value}") if noun and value.endswith(f" {noun}") else way
     around = own.replace("{noun}", noun)
-    filled = re.sub(r"\ban? \{value\}", lambda _: with_article(value), around).replace("{value}", value)
+    filled = _NEW.sub(lambda found: with_article(value, is_one=bool(found["noun"])), around).replace("{value}", value)
     return tidy(filled)
 
 

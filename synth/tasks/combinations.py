@@ -139,7 +139,7 @@ def _is_about(row: Row, keys: Sequence[str]) -> bool:
     return any(value in keys for value in row.values() if isinstance(value, str))
 
 
-SIGNED_IN = 0.2
+SIGNED_IN = 0.12
 """How often the session opens with the user signed in; else they tell who they are."""
 COMPOUND_CALLERS = 8
 """If nobody breaks a rule alone, so many callers may break it together with rules that it implies."""

@@ -17,7 +17,6 @@ from skillweave.world.world import World
 from synth.contracts.visibility import is_owned_by_person
 from synth.tasks.forms.compounds import (
     LEAST_PARTS,
-    MANY,
     SIZES,
     compound,
     families_by_split,
@@ -39,8 +38,10 @@ from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.outcomes import foreseen_amount
 from synth.tasks.replay import rows_of
 
-LATER_SHARE = 0.35
-"""How often the last errand comes out later, or the last two where there are many."""
+LATER_SHARES = {3: 0.35, 4: 0.6}
+"""Number of errands -> how often the second half of them comes out later."""
+MOST_LATER = 0.9
+"""How often where there are more."""
 COMPOUNDS = 4
 """Compounds that are sought for each family of a split."""
 LEAST_CALLS = 4
@@ -169,13 +170,13 @@ def _is_answer_kept(place: int, results: tuple[CallResult, CallResult], part: Ta
 
 
 def _put_off(setting: FormSetting, instance: Instance) -> None:
-    """Let the user come out with the last request later, in some of the instances in which nothing is later yet."""
+    """Let the user come out with the last requests later, in some of the instances in which nothing is later yet."""
     parts = setting.template.parts
-    count = 2 if len(parts) >= MANY else 1
+    count = len(parts) // 2
     late = [*takewhile(lambda part: _can_wait(setting, part), parts[: -count - 1 : -1])]
     start = len(setting.template.calls) - sum(len(part.calls) for part in late)
     is_free = not any(terms.later for terms in instance.terms) and bool(late)
-    if is_free and setting.random.random() < count * LATER_SHARE:
+    if is_free and setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
         for call in range(start, len(setting.template.calls)):
             change_terms(instance, call, later="after_report")
 
