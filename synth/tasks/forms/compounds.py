@@ -14,8 +14,6 @@ from synth.tasks.kinds.recipe import AbleToAsk
 
 LEAST_PARTS, SIZES = 3, 6
 """Parts of a compound, at least, and in how many sizes compounds come."""
-MANY = 5
-"""So many errands are seldom said all at once."""
 DECLINED_SHARE = 0.2
 """How often a compound is to have a part that is declined."""
 COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure", "batch", "what_if"})
@@ -62,12 +60,8 @@ def grown_parts(
     Deeds and questions; what is declined comes last.
     """
     person = random.choices(able.persons, [visit_weight(at + 1) for at in range(len(able.persons))])[0] if able else ""
-    deeds = size - 1 - random.randrange(2) - (size >= MANY)
-    wanted = (
-        ["do"] * deeds
-        + ["refuse" if random.random() < DECLINED_SHARE else "inform"]
-        + ["inform"] * (1 + (size >= MANY))
-    )
+    deeds = size - 1 - random.randrange(2)
+    wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform", "inform"]
     parts: list[TaskTemplate] = []
     families = random.sample(group, len(group))
     # What goes deep is the core; whatever else the person has goes with it.
@@ -80,7 +74,7 @@ def grown_parts(
         kind = random.choice(kinds)
         forms = {form for part in parts for form in part.forms}
         for part in _drawn([one for one in family if one.kind == kind], forms, random, is_core=is_core):
-            longer = _in_order([*parts, part], size)
+            longer = _in_order([*parts, part])
             if able is None or _has_together(longer, part, person, able):
                 parts = longer
                 wanted.remove(kind)
@@ -91,9 +85,11 @@ def grown_parts(
     return parts, list(dict.fromkeys([person, *others])) if able else []
 
 
-def _in_order(parts: Sequence[TaskTemplate], size: int) -> list[TaskTemplate]:
-    """Parts in the order in which they are wanted: what may come later behind the rest, what is declined last."""
-    return sorted(_clear(parts), key=lambda part: (bool(part.forbidden), size >= MANY and part.kind == "do"))
+def _in_order(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
+    """Parts in the order in which they are wanted: a deed, questions, the other deeds, what is declined."""
+    first = next((part.id for part in parts if part.kind == "do"), None)
+    ranks = {"do": 2, "refuse": 3}
+    return sorted(_clear(parts), key=lambda part: 0 if part.id == first else ranks.get(part.kind, 1))
 
 
 def _has_together(parts: Sequence[TaskTemplate], new: TaskTemplate, person: str, able: AbleToAsk) -> bool:

@@ -104,13 +104,23 @@ def _is_of_business(goal: TaskTemplate, source: TemplateSource) -> bool:
 
 
 def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource) -> tuple[str, str] | None:
-    """The parameters of the only calls of two templates that name the same kind of row, looked up by either."""
+    """The parameters of the only calls of two templates that name the same kind of row, looked up by either.
+
+    There are none if only one of the two pays: nobody pays instead of cancelling.
+    """
+    if _pays(first, source) != _pays(second, source):
+        return None
     for one in source.blueprint.tool(first.calls[0].tool).parameters:
         for other in source.blueprint.tool(second.calls[0].tool).parameters:
             is_same = one.refers_to is not None and one.refers_to == other.refers_to
             if is_same and first.calls[0].found_by.get(one.name) and second.calls[0].found_by.get(other.name):
                 return one.name, other.name
     return None
+
+
+def _pays(template: TaskTemplate, source: TemplateSource) -> bool:
+    """Whether the only call of a template says how something is paid."""
+    return any(one.name == "method" for one in source.blueprint.tool(template.calls[0].tool).parameters)
 
 
 def _parts(template: TaskTemplate) -> tuple[TaskTemplate, TaskTemplate]:

@@ -38,9 +38,9 @@ from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.outcomes import foreseen_amount
 from synth.tasks.replay import rows_of
 
-LATER_SHARES = {3: 0.35, 4: 0.6}
-"""Number of errands -> how often the second half of them comes out later."""
-MOST_LATER = 0.9
+LATER_SHARES = {3: 0.4, 4: 0.7}
+"""Number of errands -> how often what is to be done beside the first two of them comes out later."""
+MOST_LATER = 0.95
 """How often where there are more."""
 COMPOUNDS = 4
 """Compounds that are sought for each family of a split."""
@@ -172,7 +172,7 @@ def _is_answer_kept(place: int, results: tuple[CallResult, CallResult], part: Ta
 def _put_off(setting: FormSetting, instance: Instance) -> None:
     """Let the user come out with the last requests later, in some of the instances in which nothing is later yet."""
     parts = setting.template.parts
-    count = len(parts) // 2
+    count = len(parts) - 2
     late = [*takewhile(lambda part: _can_wait(setting, part), parts[: -count - 1 : -1])]
     start = len(setting.template.calls) - sum(len(part.calls) for part in late)
     is_free = not any(terms.later for terms in instance.terms) and bool(late)
