@@ -148,7 +148,9 @@ def _fill(way: str, value: str, noun: str = "") -> str:
     """
     own = way.replace("{value} {noun}", "{value}") if noun and value.endswith(f" {noun}") else way
     around = own.replace("{noun}", noun)
-    filled = _NEW.sub(lambda found: with_article(value, is_one=bool(found["noun"])), around).replace("{value}", value)
+    filled = _NEW.sub(lambda found: with_article(value, is_one=found["noun"] is not None), around).replace(
+        "{value}", value
+    )
     return tidy(filled)
 
 

@@ -20,7 +20,15 @@ REFUSALS = 0.12
 """Share of requests that are declined."""
 HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
-SCARCE = {"aggregate": 3.2, "comparison": 1.6, "batch": 4.5, "change_of_mind": 2.9, "fallback": 3.6, "what_if": 6, "errands": 15}
+SCARCE = {
+    "aggregate": 3.2,
+    "comparison": 1.6,
+    "batch": 4.5,
+    "change_of_mind": 2.9,
+    "fallback": 3.6,
+    "what_if": 6,
+    "errands": 15,
+}
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
 MOST_VAIN = 150
 """A lane is given up once so many more of its templates were tried in vain than not."""

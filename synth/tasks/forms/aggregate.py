@@ -144,11 +144,11 @@ def _amount_columns(tool: Tool) -> list[str]:
 
 
 _REASONS = [
-    "I am putting my papers in order.",
-    "I want to know where my money goes.",
-    "I need the figure for my household book.",
-    "I am working out what I spend in a year.",
-    "My partner has asked me about it.",
+    "I'm doing my accounts.",
+    "I'm trying to keep track of my spending.",
+    "I'm sorting out my budget.",
+    "I'm working out what I spend in a year.",
+    "My partner asked me about it.",
 ]
 """Why people add something up."""
 

@@ -47,11 +47,11 @@ MOST_AMOUNTS = 2
 """Amounts of one deed that are asked for."""
 
 _REASONS = [
-    "I want to know where I stand before I decide.",
-    "I am weighing up what to do.",
-    "I would rather know the figure before I do anything.",
-    "It depends on the money whether I do it at all.",
-    "I am only making plans so far.",
+    "I want to know before I decide.",
+    "I'm still deciding.",
+    "I'd like to know the figure before I do anything.",
+    "It depends on the money.",
+    "I'm only making plans so far.",
 ]
 """Why people ask what something would come to."""
 

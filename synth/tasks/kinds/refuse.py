@@ -29,12 +29,12 @@ from synth.tasks.kinds.recipe import KindRecipe, TemplateSource
 TOOLS = 2
 """Tools by which one rule is broken, at most."""
 REASONS = (
-    "It has been on my list for a while.",
-    "I would like to have it out of the way.",
+    "It's been on my list for a while.",
+    "I'd like to get it out of the way.",
     "That would suit me best.",
-    "I have been meaning to see to it.",
+    "I've been meaning to do it for a while.",
     "It would make things easier for me.",
-    "I want to have it settled before I forget.",
+    "I want to get it done before I forget.",
 )
 """Why somebody wants anything at all."""
 MOST_TRIED = 600
