@@ -238,7 +238,7 @@ class Phrasing:
         known = set(row.columns.values()) - self._left_out
         values = {self.words[fact] for fact in said & self.mentioned}
         repeated = {fact for fact in known if self.words[fact] in values}
-        if repeated < known:
+        if repeated < known or talk_of(self.talk, row.entity).mine:
             self.mentioned |= repeated
             known -= repeated
         vague = vague and not any(fact.volunteered for fact in self.request.known if fact.id in known)
