@@ -149,6 +149,8 @@ class Calculation(Record):
     """For a sum: the rows."""
     rows: list[MentionedRow] = Field(default_factory=list)
     """For a difference: the two rows."""
+    later: Moment | None = None
+    """When the user comes out with it, if not at once."""
 
 
 class Combination(Record):

@@ -228,6 +228,7 @@ def _computed_intent(combination: Combination, facts: FactCollector, question: C
         compared=question.sort == "difference",
         noun=question.noun,
         believed=facts.belief(question.column, question.noun, belief.value) if belief else None,
+        later=question.later,
     )
 
 

@@ -21,13 +21,13 @@ REFUSALS = 0.12
 HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
 SCARCE = {
-    "aggregate": 3.2,
+    "aggregate": 3.6,
     "comparison": 1.6,
     "batch": 4.5,
-    "change_of_mind": 2.9,
-    "fallback": 3.6,
-    "what_if": 6,
-    "errands": 15,
+    "change_of_mind": 3.9,
+    "fallback": 3.8,
+    "what_if": 9,
+    "errands": 12,
 }
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
 MOST_VAIN = 150

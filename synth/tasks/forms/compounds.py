@@ -86,10 +86,10 @@ def grown_parts(
 
 
 def _in_order(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
-    """Parts in the order in which they are wanted: a deed, questions, the other deeds, what is declined."""
-    first = next((part.id for part in parts if part.kind == "do"), None)
-    ranks = {"do": 2, "refuse": 3}
-    return sorted(_clear(parts), key=lambda part: 0 if part.id == first else ranks.get(part.kind, 1))
+    """Parts in the order in which they are wanted: the plainest deed, the others, questions, what is declined."""
+    first = min((part for part in parts if part.kind == "do"), key=lambda part: len(part.forms), default=None)
+    ranks = {"do": 1, "inform": 2}
+    return sorted(_clear(parts), key=lambda part: 0 if first and part.id == first.id else ranks.get(part.kind, 3))
 
 
 def _has_together(parts: Sequence[TaskTemplate], new: TaskTemplate, person: str, able: AbleToAsk) -> bool:

@@ -1,10 +1,10 @@
 """Form `errands`: several requests of one person in one conversation, of different templates, plain or in other forms.
 
-The last one may come later, once the others are done. Each is made in the state that those before it have left.
+Often only the first one or two come at once, and the others once these are done. Each is made in the state that those
+before it have left.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from random import Random
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.contract import CallResult
 from skillweave.schema.criteria import RequestForm
 from skillweave.schema.record import Json
+from skillweave.schema.task import Moment
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.contracts.visibility import is_owned_by_person
@@ -38,11 +39,15 @@ from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.outcomes import foreseen_amount
 from synth.tasks.replay import rows_of
 
-LATER_SHARES = {3: 0.4, 4: 0.7}
-"""Number of errands -> how often what is to be done beside the first two of them comes out later."""
+LATER: Moment = "after_report"
+"""When the user comes out with what they do not ask for at once."""
+LATER_SHARES = {3: 0.5, 4: 0.8}
+"""Number of errands -> how often only the first one or two of them are asked for at once."""
 MOST_LATER = 0.95
 """How often where there are more."""
-COMPOUNDS = 4
+ONE_SHARE = 0.7
+"""How often it is only the first one."""
+COMPOUNDS = 6
 """Compounds that are sought for each family of a split."""
 LEAST_CALLS = 4
 """Golden calls of a compound, without signing in."""
@@ -78,16 +83,18 @@ class ErrandsForm(FormRecipe):
         instance = Instance()
         answers: list[tuple[TaskTemplate, Instance]] = []
         spoken_of = _SpokenOf(set(), set())
-        for part in parts_of(setting.template):
+        start, questions = _at_once(setting), 0
+        for number, part in enumerate(parts_of(setting.template)):
             made = _part_apart(setting, part, instance, spoken_of)
             answers += [(part, made)] if part.kind == "inform" else []
+            questions += len(made.questions) if number < start else 0
             instance = joined(instance, made)
         parts = setting.template.parts
         if len(instance.golden) < max(min(LEAST_CALLS, len(parts) + 1), 2 + sum(part.kind == "do" for part in parts)):
             raise NoInstance("so little is done at once")
         for part, made in answers:
             _check_lasting(setting, instance, part, made)
-        _put_off(setting, instance)
+        _put_off(setting, instance, start, questions)
         instance.results = setting.run(instance.golden)
         _spare_figures_of_deeds(setting, instance)
         add_form(instance, "errands")
@@ -169,16 +176,28 @@ def _is_answer_kept(place: int, results: tuple[CallResult, CallResult], part: Ta
     return bool(subjects) and found[0] == found[1] and all(len(rows) == 1 for rows in found[0])
 
 
-def _put_off(setting: FormSetting, instance: Instance) -> None:
-    """Let the user come out with the last requests later, in some of the instances in which nothing is later yet."""
+def _put_off(setting: FormSetting, instance: Instance, start: int, questions: int) -> None:
+    """Let the user come out with some of the requests later.
+
+    Args:
+        start: Number of parts that are asked for at once.
+        questions: Number of computed answers of these.
+    """
+    first = sum(len(part.calls) for part in setting.template.parts[:start])
+    for call in range(first, len(setting.template.calls)):
+        change_terms(instance, call, later=LATER)
+    asked_later = [one.model_copy(update={"later": LATER}) for one in instance.questions[questions:]]
+    instance.questions = [*instance.questions[:questions], *asked_later]
+
+
+def _at_once(setting: FormSetting) -> int:
+    """How many parts are asked for at once: all, or the first one or two. What is declined is never asked for later."""
     parts = setting.template.parts
-    count = len(parts) - 2
-    late = [*takewhile(lambda part: _can_wait(setting, part), parts[: -count - 1 : -1])]
-    start = len(setting.template.calls) - sum(len(part.calls) for part in late)
-    is_free = not any(terms.later for terms in instance.terms) and bool(late)
-    if is_free and setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
-        for call in range(start, len(setting.template.calls)):
-            change_terms(instance, call, later="after_report")
+    may_wait = any(part.kind == "do" for part in parts[1:]) and not any(part.forbidden for part in parts)
+    if may_wait and setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
+        is_short = setting.random.random() < ONE_SHARE or all(part.kind != "do" for part in parts[2:])
+        return 1 if is_short else 2
+    return len(parts)
 
 
 def _spare_figures_of_deeds(setting: FormSetting, instance: Instance) -> None:
@@ -197,8 +216,3 @@ def _spare_figures_of_deeds(setting: FormSetting, instance: Instance) -> None:
 
 def _texts(row: Mapping[str, Json]) -> set[str]:
     return {value for value in row.values() if isinstance(value, str)}
-
-
-def _can_wait(setting: FormSetting, part: TaskTemplate) -> bool:
-    """Whether a part can come out later: something is to be done, and will be."""
-    return part.kind == "do" and setting.tool(part.calls[0].tool).kind == "write" and not part.forbidden
