@@ -196,7 +196,8 @@ class VariantExecutor:
             if call.golden is not None and not result.ok and self.task.golden[call.golden].fault not in ERRORS:
                 unexecuted.append(call.golden)
                 continue
-            if call.golden is not None:
+            # Whoever looks twice has what the first look showed, though the second one may be cut short.
+            if call.golden is not None and (call.golden not in results or not results[call.golden].ok):
                 results[call.golden] = result
             steps.append(self._step(call, arguments or {}, result))
         return steps, unexecuted

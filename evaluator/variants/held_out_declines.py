@@ -31,7 +31,8 @@ def other_records(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     if wanted is None:
         return
     record, calls, no = decline_call(wanted.rule), executor.world_calls, _no(executor.task)
-    twice = [same for call in calls for same in ([call] if call.golden in executor.writes else [call, call])]
+    once = {*executor.writes, *executor.delayed_writes}
+    twice = [same for call in calls for same in ([call] if call.golden in once else [call, call])]
     ways = {
         "noted": [*calls, decline_call(wanted.rule, note="They asked for it twice.")],
         "looked_twice": [*twice, record],
