@@ -18,7 +18,7 @@ COMPARED = ("train.jsonl", "kept.jsonl")
 def configured(place: Path, outputs: Path, agent: str = "Skilled", /, **evolve: Any) -> Path:
     """A configuration with small sets of tasks."""
     sets = {
-        "seed_tasks": {"split": "train", "limit": 4},
+        "seed_tasks": {"split": "train", "limit": 2},
         "explore": {"split": "train", "limit": 10},
         "held_out": {"split": "validation", "limit": 8},
     }

@@ -192,7 +192,7 @@ def test_each_trained_model_is_served_and_samples_warmer_while_it_explores(small
     serve = {"command": [sys.executable, program, str(notes)]}
     agent = {"model": "vllm/{model}", "temperature": 0.0, "serve": serve}
     config = configured(tmp_path, small, **TINY, agent=agent, control=False, trials=1)
-    done = evolved(config, "--set", "rollout.max_turns=2")
+    done = evolved(config, "--set", "rollout.max_turns=6")
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [json.loads(line) for line in notes.read_text().splitlines()]
     models = [str(tmp_path / "run" / "iterations" / number / "model") for number in ("00", "01")]
