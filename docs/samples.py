@@ -16,6 +16,7 @@ from skillweave.schema.criteria import Criteria, FactToTell, GoldenCall
 from skillweave.schema.record import Json
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
+from synth.cli.task_story import LATER
 
 _HELD = {"agent": "the agent alone: the tool would do it", "tool": "the tool"}
 
@@ -30,7 +31,7 @@ def task_section(number: int, task: Task, blueprints: Sequence[Blueprint]) -> st
         f"{_sort(task)}, {task.split}; {plain(task.world)}; the clock stands at {task.now}.\n",
         _who(task),
         "**First message**\n",
-        *(quoted(message.content or "") for message in task.messages),
+        *_said(task),
         f"**What they want** {plain(task.scenario.goal)}{why}\n",
         *_known(task),
         "**Rules in play**\n",
@@ -86,7 +87,7 @@ def _rules(tools: Sequence[Tool]) -> str:
 def _calls(calls: Sequence[GoldenCall]) -> str:
     lines = []
     for number, call in enumerate(calls):
-        lines.append(f"- call {number}: {code(call.tool)}")
+        lines.append(f"- call {number}: {code(call.tool)}{' (a fault is planted)' if call.fault else ''}")
         for name, value in call.arguments.items():
             lines.append(f"  - {code(f'{name} = {_json(value)}')} from {code(call.grounding.get(name, 'nowhere'))}")
     return "\n".join(lines) + "\n"
@@ -171,19 +172,28 @@ def form_section(form: str, tasks: Sequence[Task]) -> str:
 
 def _in_short(task: Task) -> str:
     forms = " and ".join(dict.fromkeys(plain(form.name.replace("_", " ")) for form in task.forms))
-    later = task.scenario.later
-    when = {"second_message": "in their second message", "after_report": "once that is reported"}
-    said = [quoted(message.content or "") for message in task.messages]
-    said += [f"Then, {when[later.when]}:\n", quoted(later.says)] if later else []
-    said += ["When it is declined:\n", *map(quoted, task.scenario.insists)] if task.scenario.insists else []
-    calls = [f"{code(call.tool)} {code(_json(call.arguments))}" for call in task.golden]
+    calls = [
+        f"{code(call.tool)} {code(_json(call.arguments))}{' (a fault is planted)' if call.fault else ''}"
+        for call in task.golden
+    ]
     told = [
         f"{plain(fact.noun)} {' or '.join(code(_json(value)) for value in fact.values)}"
         for fact in task.criteria.communicate
     ]
     right = [f"- Right: {'; '.join(calls)}", *([f"- Told: {'; '.join(told)}"] if told else [])]
     head = f"**{plain(task.id)}**, {task.kind} ({forms}), level {task.difficulty.level}, today {task.now[:10]}\n"
-    return "\n".join([head, *said, *right, ""])
+    return "\n".join([head, *_said(task), *right, ""])
+
+
+def _said(task: Task) -> Iterator[str]:
+    """What the user says first, later, and when something is declined."""
+    yield from (quoted(message.content or "") for message in task.messages)
+    if task.scenario.later is not None:
+        yield f"{LATER[task.scenario.later.when]}:\n"
+        yield quoted(task.scenario.later.says)
+    if task.scenario.insists:
+        yield "When it is declined:\n"
+        yield from map(quoted, task.scenario.insists)
 
 
 INTRO = """\

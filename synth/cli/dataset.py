@@ -89,7 +89,7 @@ def verify_outputs(source: PipelineSource, outputs: Path, options: PipelineOptio
     if _lacks_tasks(source, manifest):
         print(f"{intact}, but no run has come to the tasks, so none is proven; next: {options.command('status')}")
         return 1
-    print(f"{intact}; next: {options.command('status')}")
+    print(f"{intact}; next: python -m rollout run --outputs-dir {shlex.quote(str(outputs))}")
     return 0
 
 

@@ -33,6 +33,8 @@ PROVED = {
     "interlock": "No domain can be left out",
 }
 """Gate -> what it shows."""
+LATER = {"second_message": "In their second message", "after_report": "Once that is reported"}
+"""When a user comes out with a later wish."""
 _TOLD = {"first": "at once", "asked": "when asked", "later": "in a later message", "never": "never"}
 
 
@@ -77,6 +79,9 @@ def _who(task: Task) -> str:
 def _opening(task: Task) -> Iterator[str]:
     for message in task.messages[:1]:
         yield f"Begins: {message.content or ''}"
+    if task.scenario.later is not None:
+        yield f"{LATER[task.scenario.later.when]}: {task.scenario.later.says}"
+    yield from (f"When it is declined: {text}" for text in task.scenario.insists)
 
 
 def _known(fact: Fact) -> str:

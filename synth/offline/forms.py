@@ -14,7 +14,7 @@ from synth.offline.wording import NAMED, WHOLE, phrases, refer, talk_of, tidy
 _HEAD = re.compile(r"(?P<head>.+?)(?P<rest> (?:on|of|for|with|at|to|in) .*)?")
 _PLURALS = ((re.compile(r"([^aeiou])y$"), r"\1ies"), (re.compile(r"(s|x|ch|sh)$"), r"\1es"), (re.compile(r"$"), "s"))
 _VERBS = {"is": "are", "was": "were", "has": "have", "does": "do"}
-_RELATIVE = re.compile(r"\bthat (?P<verb>is|was|has|does|\w+s)\b")
+_RELATIVE = re.compile(r"\bthat(?: (?P<verb>is|was|has|does|\w+s)\b|'s\b)")
 _OTHER_SIDE = {"above": "at_most", "at_most": "above"}
 
 
@@ -92,7 +92,7 @@ def rows_together(
     many = EntityTalk(noun=plural(own.noun), qualifiers=_adjectival(own, rows.columns, words))
     shared = KnownRow(entity=rows.entity, columns=rows.columns)
     named = refer(_with_noun(talk, rows.entity, many), shared, words, random).removeprefix("the ")
-    named = _RELATIVE.sub(lambda match: f"that {_VERBS.get(match['verb'], match['verb'][:-1])}", named)
+    named = _RELATIVE.sub(lambda match: f"that {_VERBS.get(match['verb'] or 'is', (match['verb'] or '')[:-1])}", named)
     all_of = "" if alone else random.choice(parts["all_added" if is_sum else "all"])
     said = [*([all_of] if all_of else []), "my" if own.mine else "the", named]
     if rows.month:

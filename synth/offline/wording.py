@@ -32,6 +32,7 @@ _OF_THEM = re.compile(r"(?<![\d.,:])\b1 (?:of them|in all)\b")
 _PARTY = re.compile(r"\b(?:a )?party of 1\b(?![.,:]?\d)")
 _ON_DAY = re.compile(r"\bon ((?:today|tomorrow|yesterday|last (?=[MTWFS]))\b)")
 _NEW = re.compile(r"\ban? \{value\}(?P<noun>(?= (?!on |at |for |in |with |from |to |of |by |until )[a-z]))?")
+_COMMAS = re.compile(r",(?=[,.;?])( ?)")
 _WHEN = re.compile(r" (?:on|at)$")
 WHOLE = "="
 """First sign of a way to say a column that names the whole row: `=my {value}`."""
@@ -157,7 +158,7 @@ def _fill(way: str, value: str, noun: str = "") -> str:
 def tidy(text: str) -> str:
     """The text with nouns after 1 in the singular, days such as `tomorrow` without `on`, no space before a comma."""
     singular = _PEOPLE.sub("1 person", _PARTY.sub("1 person", _SINGLE.sub(r"\1", text)))
-    one = _OF_THEM.sub("just 1", singular).replace(" ,", ",")
+    one = _COMMAS.sub(r"\1", _OF_THEM.sub("just 1", singular).replace(" ,", ","))
     return _ON_DAY.sub(r"\1", one).replace("instead instead", "instead")
 
 

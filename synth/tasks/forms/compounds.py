@@ -3,12 +3,15 @@
 A compound grows part by part, on the data, as long as its person has all of it; what goes deep is its core.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from random import Random
 
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.task import Split
 from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
+from synth.contracts.visibility import column_origins
 from synth.simulation.generation import visit_weight
 from synth.tasks.kinds.recipe import AbleToAsk
 
@@ -33,12 +36,14 @@ _REASONS = [
     "I'd like to get a few things done in one go.",
     "I'm going through my paperwork today.",
     "A few things have piled up.",
-    "It's one of those days when I catch up on everything.",
+    "I'm catching up on my admin today.",
     "I'm working through my to-do list.",
     "I've got a couple of things, so I thought I'd do them all at once.",
 ]
 """Why people come with several requests."""
 
+_COLUMN = re.compile(r"\w+(?=\)?$)")
+"""The column at the end of a source: `1.invoice_id`, `date(1.starts_at)`."""
 SplitOf = Callable[[Sequence[TaskTemplate]], Mapping[str, Split]] | None
 
 
@@ -53,11 +58,11 @@ def families_by_split(goals: Sequence[TaskTemplate], split_of: SplitOf) -> list[
 
 
 def grown_parts(
-    group: Sequence[list[TaskTemplate]], size: int, random: Random, able: AbleToAsk | None
+    group: Sequence[list[TaskTemplate]], size: int, random: Random, able: AbleToAsk | None, blueprint: Blueprint
 ) -> tuple[list[TaskTemplate], list[str]]:
     """Parts of a compound, as many as one person has together up to a size, with that person and a few others.
 
-    Deeds and questions; what is declined comes last.
+    Deeds and questions; what is declined comes last. No part says `that invoice` where an earlier one has one, too.
     """
     person = random.choices(able.persons, [visit_weight(at + 1) for at in range(len(able.persons))])[0] if able else ""
     deeds = size - 1 - random.randrange(2)
@@ -75,7 +80,9 @@ def grown_parts(
         forms = {form for part in parts for form in part.forms}
         for part in _drawn([one for one in family if one.kind == kind], forms, random, is_core=is_core):
             longer = _in_order([*parts, part])
-            if able is None or _has_together(longer, part, person, able):
+            if is_plain_what_is_meant(longer, blueprint) and (
+                able is None or _has_together(longer, part, person, able)
+            ):
                 parts = longer
                 wanted.remove(kind)
                 break
@@ -83,6 +90,18 @@ def grown_parts(
         return [], []
     others = random.sample(able.persons, min(len(able.persons), OTHER_PERSONS)) if able else []
     return parts, list(dict.fromkeys([person, *others])) if able else []
+
+
+def is_plain_what_is_meant(parts: Sequence[TaskTemplate], blueprint: Blueprint) -> bool:
+    """Whether no part takes over what an earlier part's deed results in, too: nobody could tell which is meant."""
+    shown: set[str] = set()
+    for part in parts:
+        sources = [source for call in part.calls for source in call.same.values()]
+        if not shown.isdisjoint(column for source in sources for column in _COLUMN.findall(source)):
+            return False
+        tools = [blueprint.tool(call.tool) for call in part.calls]
+        shown |= {column for tool in tools if tool.kind == "write" for column in column_origins(tool)}
+    return True
 
 
 def _in_order(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:

@@ -67,7 +67,7 @@ class ErrandsForm(FormRecipe):
         known: set[str] = set()
         for group in families_by_split(goals, source.split_of):
             for number in range(COMPOUNDS * len(group)):
-                parts, persons = grown_parts(group, LEAST_PARTS + number % SIZES, random, source.able)
+                parts, persons = grown_parts(group, LEAST_PARTS + number % SIZES, random, source.able, source.blueprint)
                 template = compound(parts, persons) if go_together(parts) else None
                 if template is not None and template.id not in known:
                     known.add(template.id)
