@@ -12,7 +12,7 @@ from synth.offline.fact_teller import FactTeller
 from synth.offline.forms import arguments_of, forms, limits_of
 from synth.offline.phrasing import TERSE, Phrasing
 from synth.offline.services import Talk
-from synth.offline.wording import CompanyWords, phrases, talk_of
+from synth.offline.wording import CompanyWords, phrases, talk_of, without_lost_commas
 from synth.tasks.requests import later_facts
 
 MOST_IN_SENTENCE = 110
@@ -292,6 +292,7 @@ class Teller:
         return self._in_manner(" ".join(sentences))
 
     def _in_manner(self, text: str) -> str:
+        text = without_lost_commas(text)
         return text.lower() if "writes in lower case" in self.request.persona.traits else text
 
 

@@ -158,8 +158,13 @@ def _fill(way: str, value: str, noun: str = "") -> str:
 def tidy(text: str) -> str:
     """The text with nouns after 1 in the singular, days such as `tomorrow` without `on`, no space before a comma."""
     singular = _PEOPLE.sub("1 person", _PARTY.sub("1 person", _SINGLE.sub(r"\1", text)))
-    one = _COMMAS.sub(r"\1", _OF_THEM.sub("just 1", singular).replace(" ,", ","))
+    one = without_lost_commas(_OF_THEM.sub("just 1", singular).replace(" ,", ","))
     return _ON_DAY.sub(r"\1", one).replace("instead instead", "instead")
+
+
+def without_lost_commas(text: str) -> str:
+    """The text without commas before other stops."""
+    return _COMMAS.sub(r"\1", text)
 
 
 def _rank(own: EntityTalk, column: str) -> int:
