@@ -25,6 +25,8 @@ ERRANDS = "errands"
 """The form of a request that has several errands."""
 MOST_UNHEARD = 5
 """Most figures of a sentence that no result has shown and the user has not said, where a value has to be worked out."""
+MOST_UNHEARD_IN_ALL = 20
+"""The same of a message."""
 _SENTENCE = re.compile(r"[.!?;:](?=\s)|\n")
 MOST_RIVALS = 2
 """Most rival values that a message may give beside the right one."""
@@ -72,7 +74,7 @@ def telling_message(
     if known is None:
         return None
     telling = [at for at in mentions if at is not None and at > known and _tells(fact, messages, at, now)]
-    if fact.foreseen and telling:
+    if (fact.foreseen or fact.parts) and telling:
         telling = [at for at in telling if not _is_hedged(fact, messages, at, steps)]
     return max(telling, default=None)
 
@@ -116,11 +118,13 @@ def _is_hedged(fact: FactToTell, messages: Sequence[Message], place: int, steps:
     sourced = {number for cell in shown for number in (Decimal(cell), Decimal(cell) / 100)}
     sourced |= {token.number for token in tokens(heard) if token.number is not None}
     sourced |= {Decimal(value) / 100 for value in fact.values if isinstance(value, int)}
+    unheard = set[Decimal]()
     for sentence in _SENTENCE.split(messages[place].content or ""):
-        figures = {token.number for token in tokens(sentence) if token.number is not None and not token.days}
-        if len(figures - sourced) > MOST_UNHEARD:
+        figures = {token.number for token in tokens(sentence) if token.number is not None and not token.days} - sourced
+        unheard |= figures
+        if len(figures) > MOST_UNHEARD:
             return True
-    return False
+    return len(unheard) > MOST_UNHEARD_IN_ALL
 
 
 def _numbers(value: Json) -> Iterator[int]:

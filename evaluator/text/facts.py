@@ -35,7 +35,7 @@ _WORD = re.compile(r"[^\W_]+")
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::\d\d)?)?")
 _BEFORE_HOUR = ("at ", "from ", "by ", "until ", "till ", "@ ", "to ", "- ", "for ")
 """Words before a bare number that make it a time of day."""
-_CENTS = ("cent", "ct")
+_CENTS = ("cent", "ct", "pence")
 LARGEST_FREE_NUMBER = 10
 """Whole numbers up to this need no source."""
 SHORTEST_TELLING_WORD = 4

@@ -58,7 +58,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_HIDDEN = re.compile(r"<(think|thinking|reasoning)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_HIDDEN = re.compile(r"<(think|thinking|reasoning)\b.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.IGNORECASE)
 _MARKUP = re.compile(r"[*`~#]+|(?<!\w)_+|_+(?!\w)")
 _CODE = re.compile(r"\b(?:gbp|usd|eur)(?=\d)")
 _SMALL_CHANGE = re.compile(r"\b(\d{1,9}) (?:pounds?|euros?|dollars?)(?: and)? (\d\d) (?:pence|cents?|p)\b")

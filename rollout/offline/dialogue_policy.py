@@ -195,7 +195,7 @@ class DialoguePolicy:
         acts = is_end or calls[position].kind == "write" or calls[position].tool in SESSION_TOOLS
         phrases: Phrases = ()
         if later.when == "after_report" and (acts or state.carried_out) and self._may_be_later(position):
-            known = [fact for fact in self.script.told if _is_shown(fact, state.results)]
+            known = [fact for fact in self.script.told if not fact.asked_later and _is_shown(fact, state.results)]
             declines = self.script.declines and (is_end or self._is_for_later(position))
             phrases = self._findings(known[:-1] if is_end else known, declines=declines)
         elif later.when == "second_message" and acts and not state.awaited:

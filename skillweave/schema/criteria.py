@@ -70,7 +70,7 @@ class FactToTell(Record):
     """Its id: `told_1`."""
     noun: str
     """What it is called: `cancellation fee`."""
-    values: list[Json]
+    values: list[Json] = Field(min_length=1)
     """The value; several if rows that fit the question equally well have different ones."""
     type: AttributeType
     """Type of the value; it decides in which forms the value may be told."""
@@ -84,6 +84,8 @@ class FactToTell(Record):
     foreseen: Foreseen | None = Field(default=None, exclude_if=operator.not_)
     """Set if no result shows the value, since it follows from the policy: what calls would result in that are not made.
     The key is left out otherwise."""
+    asked_later: bool = Field(default=False, exclude_if=operator.not_)
+    """Whether the user asks for it with what they come out with later. The key is left out if they ask at once."""
 
     @property
     def shown(self) -> list[list[Json]]:

@@ -22,7 +22,7 @@ HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
 SCARCE = {
     "aggregate": 3.6,
-    "choice": 1.4,
+    "choice": 1.7,
     "comparison": 1.6,
     "batch": 4.5,
     "change_of_mind": 3.9,

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from skillweave.base.errors import ArtifactError
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.criteria import Criteria
-from skillweave.schema.task import Gates, Task
+from skillweave.schema.task import Gates, Scenario, Task
 from skillweave.schema.template import TaskTemplate
 from skillweave.user_prompt import user_prompt
 from skillweave.world.canonical import dump
@@ -66,7 +66,17 @@ def record_faults(world: World, task: Task, kept: ValidatedTask, template: TaskT
     yield from _criteria(calm.criteria, expected.criteria)
     yield from figure_faults(task.gates, figures_of(gates), "was", whole=True)
     yield from _facts(task, expected)
+    yield from _course(task.scenario, expected.scenario)
     yield from _retold(world, task, expected)
+
+
+def _course(told: Scenario, known: Scenario) -> Iterator[str]:
+    """What is wrong with the course that the user's wishes take: when they come out with more, and how they insist."""
+    moments = [scenario.later.when if scenario.later else "never" for scenario in (told, known)]
+    if moments[0] != moments[1]:
+        yield f"its later wish comes {moments[0]}, and was proved to come {moments[1]}"
+    if len(told.insists) != len(known.insists):
+        yield f"its user insists {len(told.insists)} times, and was proved to insist {len(known.insists)} times"
 
 
 def gate_faults(world: World, kept: ValidatedTask, template: TaskTemplate, stated: Collection[str]) -> Iterator[str]:

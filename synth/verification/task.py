@@ -22,7 +22,7 @@ from skillweave.schema.combination import Combination
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, Policy, RowChange
 from skillweave.schema.criteria import Criteria
 from skillweave.schema.record import Json
-from skillweave.schema.task import Fact, Gates, Task
+from skillweave.schema.task import Fact, Gates, Scenario, Task
 from skillweave.world.canonical import dump
 from skillweave.world.compare import compare
 from skillweave.world.dataset import Dataset
@@ -59,11 +59,25 @@ def wording_faults(task: Task) -> Iterator[str]:
             yield f"the fact {fact.id!r} does not say its value {fact.value!r}: {fact.text!r}"
         if fact.tell == "first" and Counter(_figures(fact)) - Counter(_DIGITS.findall(opening)):
             yield f"the first message does not say the fact {fact.id!r}, which is told at once: {fact.text!r}"
+    yield from _later_faults(task.scenario)
     asked = {name for ask in task.criteria.must_ask for name in ask.facts}
     for fact in task.scenario.facts:
         texts = (opening, task.scenario.goal)
         if fact.id in asked and (fact.tell == "first" or any(tells_fact(fact, text, task.now) for text in texts)):
             yield f"the fact {fact.id!r} has to be asked for, and is said at once"
+
+
+def _later_faults(scenario: Scenario) -> Iterator[str]:
+    """What is wrong with what the user comes out with later."""
+    late = [fact for fact in scenario.facts if fact.tell == "later"]
+    named = scenario.later.facts if scenario.later else []
+    if {fact.id for fact in late} != {*named}:
+        marked = [fact.id for fact in late]
+        yield f"its later wish names the facts {sorted(named)}, and those marked `later` are {marked}"
+    said = _DIGITS.findall(scenario.later.says) if scenario.later else []
+    for fact in late:
+        if Counter(_figures(fact)) - Counter(said):
+            yield f"its later wish does not say the fact {fact.id!r}: {fact.text!r}"
 
 
 def _tells(fact: Fact, now: str) -> bool:

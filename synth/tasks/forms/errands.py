@@ -5,6 +5,7 @@ before it have left.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
@@ -83,18 +84,16 @@ class ErrandsForm(FormRecipe):
         instance = Instance()
         answers: list[tuple[TaskTemplate, Instance]] = []
         spoken_of = _SpokenOf(set(), set())
-        start, questions = _at_once(setting), 0
+        start = _at_once(setting)
         for number, part in enumerate(parts_of(setting.template)):
             made = _part_apart(setting, part, instance, spoken_of)
             answers += [(part, made)] if part.kind == "inform" else []
-            questions += len(made.questions) if number < start else 0
-            instance = joined(instance, made)
+            instance = joined(instance, made if number < start else _asked_later(made))
         parts = setting.template.parts
         if len(instance.golden) < max(min(LEAST_CALLS, len(parts) + 1), 2 + sum(part.kind == "do" for part in parts)):
             raise NoInstance("so little is done at once")
         for part, made in answers:
             _check_lasting(setting, instance, part, made)
-        _put_off(setting, instance, start, questions)
         instance.results = setting.run(instance.golden)
         _spare_figures_of_deeds(setting, instance)
         add_form(instance, "errands")
@@ -176,18 +175,17 @@ def _is_answer_kept(place: int, results: tuple[CallResult, CallResult], part: Ta
     return bool(subjects) and found[0] == found[1] and all(len(rows) == 1 for rows in found[0])
 
 
-def _put_off(setting: FormSetting, instance: Instance, start: int, questions: int) -> None:
-    """Let the user come out with some of the requests later.
-
-    Args:
-        start: Number of parts that are asked for at once.
-        questions: Number of computed answers of these.
-    """
-    first = sum(len(part.calls) for part in setting.template.parts[:start])
-    for call in range(first, len(setting.template.calls)):
-        change_terms(instance, call, later=LATER)
-    asked_later = [one.model_copy(update={"later": LATER}) for one in instance.questions[questions:]]
-    instance.questions = [*instance.questions[:questions], *asked_later]
+def _asked_later(made: Instance) -> Instance:
+    """The instance of a part that the user comes out with later."""
+    later = replace(
+        made,
+        terms=[*made.terms],
+        questions=[one.model_copy(update={"later": LATER}) for one in made.questions],
+        communicate=[fact.model_copy(update={"asked_later": True}) for fact in made.communicate],
+    )
+    for call in range(len(later.steps)):
+        change_terms(later, call, later=LATER)
+    return later
 
 
 def _at_once(setting: FormSetting) -> int:
