@@ -21,7 +21,7 @@ REFUSALS = 0.12
 HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
 SCARCE = {
-    "aggregate": 3.6,
+    "aggregate": 3.9,
     "choice": 1.7,
     "comparison": 1.6,
     "batch": 4.5,

@@ -42,11 +42,11 @@ from synth.tasks.replay import rows_of
 
 LATER: Moment = "after_report"
 """When the user comes out with what they do not ask for at once."""
-LATER_SHARES = {3: 0.5, 4: 0.8}
+LATER_SHARES = {3: 0.7, 4: 0.85}
 """Number of errands -> how often only the first one or two of them are asked for at once."""
 MOST_LATER = 0.95
 """How often where there are more."""
-ONE_SHARE = 0.7
+ONE_SHARE = 0.75
 """How often it is only the first one."""
 COMPOUNDS = 6
 """Compounds that are sought for each family of a split."""
@@ -191,10 +191,9 @@ def _asked_later(made: Instance) -> Instance:
 def _at_once(setting: FormSetting) -> int:
     """How many parts are asked for at once: all, or the first one or two. What is declined is never asked for later."""
     parts = setting.template.parts
-    may_wait = any(part.kind == "do" for part in parts[1:]) and not any(part.forbidden for part in parts)
+    may_wait = parts[0].kind == "do" and not any(part.forbidden for part in parts)
     if may_wait and setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
-        is_short = setting.random.random() < ONE_SHARE or all(part.kind != "do" for part in parts[2:])
-        return 1 if is_short else 2
+        return 1 if setting.random.random() < ONE_SHARE else 2
     return len(parts)
 
 
