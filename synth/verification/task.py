@@ -1,10 +1,6 @@
-"""Verification of a task's texts: its words say what the user knows, its policy states the rules in play.
+"""Verification of one task from the dataset's files alone: its words, golden calls and criteria are judged again.
 
-What has to be asked for is left unsaid, and what is to be told is worth telling.
-
-Verification of one task from the dataset's files alone: gates and checks are repeated on what it records.
-
-Nothing that a task says of itself is believed: the golden calls are replayed and the criteria are made again.
+Nothing that a task says of itself is believed.
 """
 
 import re
@@ -17,6 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaluator.text.facts import states_value, tells_fact
+from evaluator.text.tokens import letters_and_digits
 from skillweave.base.errors import ArtifactError, SkillweaveError
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, Policy, RowChange
@@ -70,14 +67,11 @@ def wording_faults(task: Task) -> Iterator[str]:
 def _later_faults(scenario: Scenario) -> Iterator[str]:
     """What is wrong with what the user comes out with later."""
     late = [fact for fact in scenario.facts if fact.tell == "later"]
-    named = scenario.later.facts if scenario.later else []
+    named, says = (scenario.later.facts, scenario.later.says) if scenario.later else ([], "")
     if {fact.id for fact in late} != {*named}:
-        marked = [fact.id for fact in late]
-        yield f"its later wish names the facts {sorted(named)}, and those marked `later` are {marked}"
-    said = _DIGITS.findall(scenario.later.says) if scenario.later else []
-    for fact in late:
-        if Counter(_figures(fact)) - Counter(said):
-            yield f"its later wish does not say the fact {fact.id!r}: {fact.text!r}"
+        yield "its later wish names other facts than those that are marked `later`"
+    unsaid = [fact for fact in late if Counter(_figures(fact)) - Counter(_DIGITS.findall(says))]
+    yield from (f"its later wish does not say the fact {fact.id!r}: {fact.text!r}" for fact in unsaid)
 
 
 def _tells(fact: Fact, now: str) -> bool:
@@ -102,13 +96,9 @@ def _holds(text: str, value: Json) -> bool:
         return any(said in text for said in (f"{value:g}", f"{value}", f"{value:,}", f"{value / 100:,.2f}"))
     moment = _DATED.fullmatch(value)
     if moment is None:
-        return _TELLING.search(value) is None or _squeezed(value) in _squeezed(text)
+        return _TELLING.search(value) is None or letters_and_digits(value) in letters_and_digits(text)
     _, _, *parts = moment.groups()
     return {int(part) for part in parts if part} <= {int(figure) for figure in _DIGITS.findall(text)}
-
-
-def _squeezed(text: str) -> str:
-    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def tool_faults(dataset: Dataset, task: Task) -> Iterator[str]:

@@ -9,6 +9,14 @@ from skillweave.schema.template import TaskTemplate
 from synth.tasks.turns import GOALS, MOST_VAIN, REFUSALS, TemplateTurns, Turns, lane_shares, lanes_of
 from tests.gates.clinic_tasks import a_template
 
+SCARCE = {"batch": 4.5}
+
+
+@pytest.fixture(autouse=True)
+def _one_lane_is_scarce(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synth.tasks.turns.SCARCE", SCARCE)
+
+
 LEVELS = {1: 0.2, 2: 0.3, 3: 0.3, 4: 0.2}
 
 
