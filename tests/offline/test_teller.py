@@ -207,6 +207,18 @@ def test_what_nobody_has_words_for_is_english_all_the_same() -> None:
     ]
 
 
+def test_what_an_agent_can_ask_for_is_often_left_out_of_the_first_message_and_never_of_the_goal() -> None:
+    ways = ToolTalk(
+        ask=["pay {invoice_id} by {method}"], gist=["pay {invoice_id}"], opens=["I owe you for {invoice_id}."]
+    )
+    talk = TALK.model_copy(update={"tools": {**TALK.tools, "pay": ways}})
+    tellings = [Teller(a_request("chatty"), talk, Random(number)).tell() for number in range(60)]
+    silent = [telling for telling in tellings if "bank transfer" not in telling.first_message]
+    assert 20 < len(silent) < 60
+    assert all("bank transfer" in telling.goal for telling in tellings)
+    assert {fact.tell for one in silent for fact in one.facts if fact.id == "pay.method"} == {"asked"}
+
+
 @pytest.mark.parametrize("style", sorted(STYLES))
 def test_two_rows_of_a_kind_are_never_told_in_the_same_words(style: str) -> None:
     request = a_request(style)

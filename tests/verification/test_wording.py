@@ -70,3 +70,20 @@ def test_the_same_time_on_another_day_says_nothing() -> None:
 @pytest.mark.parametrize("messages", [[], [{"role": "user", "content": " "}], [{"role": "assistant", "content": "x"}]])
 def test_a_task_begins_with_one_message_of_the_user(messages: list[dict[str, Any]]) -> None:
     assert list(wording_faults(a_task(messages=messages))) == ["its messages are not one, of the user"]
+
+
+def later(says: str, *named: str) -> Task:
+    task = told("I want it.", {**REFILLS, "tell": "later"})
+    wish = {"when": "after_report", "says": says, "facts": [*named]}
+    scenario = {**task.scenario.model_dump(), "later": wish}
+    return a_task(messages=task.messages, scenario=scenario, criteria={"state": [], "reward_basis": ["state"]})
+
+
+def test_a_later_wish_says_and_names_what_is_marked_so() -> None:
+    assert list(wording_faults(later("And 3 refills, please.", "renew.refills"))) == []
+    assert list(wording_faults(later("And some refills, please.", "renew.refills"))) == [
+        "its later wish does not say the fact 'renew.refills': 'Refills: 3.'"
+    ]
+    assert list(wording_faults(later("And 3 refills, please."))) == [
+        "its later wish names other facts than those that are marked `later`"
+    ]

@@ -186,5 +186,13 @@ def test_what_is_worked_out_is_not_one_of_many(words: str) -> None:
     assert not is_told(agent(words), **FORESEEN)
 
 
+@pytest.mark.parametrize("mark", [", ", "\n"])
+def test_nor_is_a_sum_one_of_many(mark: str) -> None:
+    total: dict[str, Any] = {"values": [5450], "parts": [4200, 1250]}
+    steps = [a_read([{"fee_cents": 4200}, {"fee_cents": 1250}])]
+    many = mark.join(f"{euros}.50" for euros in range(40, 80))
+    assert not is_told(agent(None, ("list_fees", {})), agent(many), steps=steps, **total)
+
+
 def test_a_rival_that_is_told_later_takes_it_back() -> None:
     assert not is_told(agent("It would be 48.00."), agent("I have to correct myself: it would be 53.00."), **FORESEEN)

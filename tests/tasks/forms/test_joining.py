@@ -15,7 +15,7 @@ from skillweave.world.replay import rebound
 from synth.tasks.builder import InstanceBuilder
 from synth.tasks.combinations import combination_for
 from synth.tasks.forms import form_templates
-from synth.tasks.forms.compounds import compound, parts_of
+from synth.tasks.forms.compounds import compound, is_plain_what_is_meant, parts_of
 from synth.tasks.forms.joining import joined, with_final_places, with_open_places
 from synth.tasks.kinds import Instance, NoInstance
 from synth.tasks.replay import make_calls, run_golden
@@ -153,3 +153,18 @@ def test_a_compound_is_in_one_split_with_all_of_its_parts_and_their_goals(seed: 
     assert len({splits[goal.id] for goal in GOALS}) > 1
     simple = split_of([one for one in [*plain_templates(), *made] if not one.parts])
     assert simple == {name: splits[name] for name in simple}
+
+
+def test_no_part_takes_over_what_an_earlier_one_results_in_too() -> None:
+    cancel = named("cancel")
+    taking_over = cancel.model_copy(
+        update={
+            "calls": [
+                *cancel.calls,
+                cancel.calls[0].model_copy(update={"same": {"appointment_id": "1.appointment_id"}}),
+            ]
+        }
+    )
+    assert is_plain_what_is_meant([taking_over, named("move")], WORLD.blueprint)
+    assert not is_plain_what_is_meant([named("move"), taking_over], WORLD.blueprint)
+    assert is_plain_what_is_meant([named("ask_fee"), taking_over], WORLD.blueprint)
