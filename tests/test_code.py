@@ -1,11 +1,12 @@
 """Code digests follow what a step stands on, and nothing else."""
 
+import ast
 import sys
 from pathlib import Path
 
 import pytest
 
-from skillweave.base.code import CodeIndex, _file_of, parse_source
+from skillweave.base.code import CodeIndex, _file_of, parse_python, parse_source
 
 
 @pytest.fixture
@@ -59,3 +60,16 @@ def test_docstrings_and_comments_do_not_count(one: str, other: str, same: bool) 
 def test_a_damaged_cache_is_ignored(package: Path, tmp_path: Path) -> None:
     (tmp_path / "code.json").write_text('{"codeproject.top": 3}')
     assert "codeproject.deep" in CodeIndex(["codeproject"], tmp_path / "code.json").closure("codeproject.top")
+
+
+def test_parsing_is_tried_again_where_a_library_parses_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, left = ast.parse, [SystemError("AST constructor recursion depth mismatch")] * 2
+
+    def disturbed(source: str, filename: str) -> ast.Module:
+        if left:
+            raise left.pop()
+        return parse(source, filename)
+
+    monkeypatch.setattr(ast, "parse", disturbed)
+    assert ast.unparse(parse_python("x = 1")) == "x = 1"
+    assert not left

@@ -183,9 +183,20 @@ def elsewhere(line: Line) -> None:
     line["domains"] = ["CityHotel"]
 
 
+def other_course(line: Line) -> None:
+    wish = {"when": "after_report", "says": "Nothing else.", "facts": []}
+    line["scenario"]["later"] = None if line["scenario"].get("later") else wish
+
+
+def more_insistent(line: Line) -> None:
+    line["scenario"]["insists"] = [*line["scenario"].get("insists", []), "Please."]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (other_course, "its later wish comes"),
+        (more_insistent, "its user insists"),
         (longer, "difficulty is not what the task comes to"),
         (retold, "task_info is not what the task comes to"),
         (other_user, "persona is not what the task comes to"),
