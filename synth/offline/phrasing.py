@@ -93,11 +93,11 @@ class Phrasing:
         return self._filled(" ".join([phrase, *clauses]), intent)
 
     def opening(self, intent: Intent) -> str | None:
-        """A sentence that asks for something to be done, and leaves out details; None if there is none that fits."""
+        """The words in which a person of this style begins, and leaves out details; None if there are none that fit."""
         own = self.talk.tools.get(intent.tool)
         if own is None or intent.ask or intent.every or not self._whole_ways(own, intent, self._unmentioned(intent)):
             return None
-        ways = self._leaving_out(own, own.opens, intent, with_clauses=False) if self._is_short(intent) else []
+        ways = self._leaving_out(own, own.opens.get(self.request.persona.style, []), intent, with_clauses=False)
         return self._filled(self.random.choice(ways), intent) if ways else None
 
     def _whole_ways(self, own: ToolTalk, intent: Intent, unmentioned: Sequence[str]) -> list[str]:

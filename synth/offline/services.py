@@ -96,8 +96,8 @@ class ToolTalk(Record):
     """Verb phrases that fit after `I'd like to`. `{parameter}` stands for the row or value in words."""
     parameters: dict[str, list[str]] = Field(default_factory=dict)
     """Parameter -> clauses for it, if the phrase does not name it: `and have it delivered by {value}`."""
-    opens: list[str] = Field(default_factory=list)
-    """Sentences to begin with, which leave details for the agent to ask: `I can't make {visit}. When else is free?`"""
+    opens: dict[str, list[str]] = Field(default_factory=dict)
+    """Style -> words to begin with, greeting and all, which leave details for the agent to ask."""
     gist: list[str] = Field(default_factory=list)
     """Verb phrases that leave details for the agent to ask: `move {visit}`."""
     unsaid: dict[str, list[str]] = Field(default_factory=dict)

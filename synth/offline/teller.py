@@ -19,10 +19,8 @@ MOST_IN_SENTENCE = 110
 """Letters of what is told in one sentence, about."""
 JOINED_SHARE = 0.8
 """How often short wishes are told in one sentence."""
-SENTENCE_SHARE = {"formal": 0.4, "precise": 0.4, "hesitant": 0.6}
-"""Style -> how often such people begin with a sentence of the catalogue's."""
-MOST_SENTENCES = 0.8
-"""How often all others do."""
+OPENED_SHARE = 0.9
+"""How often people begin in words of the catalogue's, where it has any that fit."""
 Asked = Sequence[tuple[int, Intent]]
 """Intents, each with its position among all intents."""
 
@@ -38,13 +36,15 @@ class Teller:
     number: str = "1"
     """The task's number in its question."""
     _opened: set[int] = field(default_factory=set)
-    """Intents whose request is a sentence of its own."""
+    """The intent, if any, for which the catalogue has the words to begin with."""
 
     def tell(self) -> Telling:
         """Put the request into words: a first message, the goal, what comes later, and a sentence for each fact."""
         asked = [one for one in self._asked if not one[1].later]
         message = self._message(asked, self._openings(asked) | self._requests(asked), self._consents())
         first = {*self._phrasing.mentioned}
+        # Words to begin with say why by themselves.
+        reason = None if self._opened else self.request.reason or None
         goal = self._goal(asked)
         later = self._later()
         moments = dict.fromkeys(self._phrasing.mentioned & later_facts(self.request), "later")
@@ -59,7 +59,7 @@ class Teller:
             id=self.number,
             first_message=message,
             goal=goal,
-            reason=self.request.reason or None,
+            reason=reason,
             facts=told,
             later=later,
             insists=[self._in_manner(text) for text in arguments_of(self.request.insists, self.random)],
@@ -74,14 +74,14 @@ class Teller:
         return {fact.id: fact for fact in self.request.known}
 
     def _openings(self, asked: Asked) -> dict[int, str]:
-        """The position of what is asked for first -> a sentence of its own, if there is one for it."""
+        """The position of what is asked for first -> the words to begin with, if the catalogue has any for it."""
         place, intent = asked[0]
-        is_plain = intent.kind == "do" and not intent.condition and not self._is_replaced(place)
-        if not is_plain or self.random.random() > SENTENCE_SHARE.get(self.request.persona.style, MOST_SENTENCES):
+        is_plain = intent.kind == "do" and not intent.condition and not self._is_replaced_at_once(place)
+        if not is_plain or self.random.random() > OPENED_SHARE:
             return {}
-        sentence = self._phrasing.opening(intent)
-        self._opened |= {place} if sentence else set()
-        return {place: sentence} if sentence else {}
+        words = self._phrasing.opening(intent)
+        self._opened |= {place} if words else set()
+        return {place: words} if words else {}
 
     def _requests(self, asked: Asked) -> dict[int, str]:
         """Position of each intent -> its phrase. What a condition asks for has none of its own."""
@@ -93,15 +93,15 @@ class Teller:
         return {place: self._phrase(place, intent) for place, intent in phrased}
 
     def _phrase(self, place: int, intent: Intent) -> str:
-        """The phrase of an intent: in full if another one takes its place later, for then nobody asks about it."""
+        """The phrase of an intent: in full if another one takes its place before anybody has asked about it."""
         is_full = self._phrasing.is_full
-        self._phrasing.is_full = is_full or self._is_replaced(place)
+        self._phrasing.is_full = is_full or self._is_replaced_at_once(place)
         phrase = self._phrasing.phrase(intent)
         self._phrasing.is_full = is_full
         return phrase
 
-    def _is_replaced(self, place: int) -> bool:
-        return any(intent.replaces == place for intent in self.request.wishes)
+    def _is_replaced_at_once(self, place: int) -> bool:
+        return any(one.replaces == place and one.later == "second_message" for one in self.request.wishes)
 
     def _goal(self, asked: Asked) -> str:
         """All that is wanted at first and agreed to, in full."""
@@ -200,15 +200,24 @@ class Teller:
     def _message(self, asked: Asked, requests: Mapping[int, str], consents: list[str]) -> str:
         style, frames = self.request.persona.style, phrases("telling")
         parts = [*self._sentences(asked, requests, frames["first"][style], frames["hear_first"][style]), *consents]
-        # Only the reason connects requests to several companies into one story.
-        # Several wishes are announced; who only wants to know says so anyway.
+        if not self._opened:
+            parts = [self.random.choice(frames["greetings"][style]), *self._with_reason(asked, parts)]
+        parts.append(self.random.choice(frames["closings"][style]))
+        return self._in_manner(" ".join(filter(None, parts)))
+
+    def _with_reason(self, asked: Asked, parts: Sequence[str]) -> list[str]:
+        """The parts of the first message, some with the reason among them.
+
+        Only the reason connects requests to several companies into one story. Several wishes are announced; who only
+        wants to know says so anyway.
+        """
         is_only_asking = any(intent.foreseen for _, intent in asked)
-        share = 0.0 if is_only_asking else 0.35 if style in TERSE or len(asked) > 2 else 0.7
-        if self.companies.titles or self.random.random() < share:
-            parts.insert(0 if len(asked) > 2 else self.random.randrange(2), self.request.reason)
-        greeting = self.random.choice(frames["greetings"][style])
-        closing = self.random.choice(frames["closings"][style])
-        return self._in_manner(" ".join(part for part in [greeting, *parts, closing] if part))
+        is_terse = self.request.persona.style in TERSE
+        share = 0.0 if is_only_asking else 0.35 if is_terse or len(asked) > 2 else 0.7
+        if not self.companies.titles and self.random.random() > share:
+            return [*parts]
+        place = 0 if len(asked) > 2 else self.random.randrange(2)
+        return [*parts[:place], self.request.reason, *parts[place:]]
 
     def _sentences(
         self, asked: Asked, requests: Mapping[int, str], opening: Sequence[str], question: Sequence[str]
