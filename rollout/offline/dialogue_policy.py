@@ -196,7 +196,8 @@ class DialoguePolicy:
         phrases: Phrases = ()
         if later.when == "after_report" and (acts or state.carried_out) and self._may_be_later(position):
             known = [fact for fact in self.script.told if not fact.asked_later and _is_shown(fact, state.results)]
-            declines = self.script.declines and (is_end or self._is_for_later(position))
+            is_declined = any(call.tool == DECLINE for call in calls[:position])
+            declines = self.script.declines and (is_end or is_declined or self._is_for_later(position))
             phrases = self._findings(known[:-1] if is_end else known, declines=declines)
         elif later.when == "second_message" and acts and not state.awaited:
             phrases = (("more", {}),)

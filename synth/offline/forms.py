@@ -108,8 +108,9 @@ def rows_together(
 
 
 def one_of_them(talk: Talk, row: KnownRow, words: Mapping[str, str], random: Random) -> str:
-    """A row among others of its kind: `the cleaning one`, `the one on Friday 4 April at 10:00`."""
-    one = EntityTalk(noun="one", qualifiers=_adjectival(talk_of(talk, row.entity), row.columns, words))
+    """What is left out of several rows: `the cleaning one`, `the one on Friday 4 April`, `the cancelled ones`."""
+    noun = "ones" if all(map(is_status, row.columns)) else "one"
+    one = EntityTalk(noun=noun, qualifiers=_adjectival(talk_of(talk, row.entity), row.columns, words))
     return refer(_with_noun(talk, row.entity, one), row, words, random)
 
 
@@ -118,8 +119,7 @@ def sum_asked(talk: Talk, intent: Intent, words: Mapping[str, str], random: Rand
     if intent.every is None:
         return intent.ask
     sums: dict[str, list[str]] = forms()["sums"]
-    is_bill = talk_of(talk, intent.every.entity).noun.split(" ")[0] in forms()["bills"]
-    sort = "bill" if is_bill and intent.noun in ("amount", "total") else intent.noun
+    sort = "bill" if intent.noun in ("amount", "total") else intent.noun
     way = random.choice(sums.get(sort, sums["other"]))
     rows = rows_together(talk, intent.every, words, random, is_sum=True)
     return way.format(rows=rows, thing=thing_of(intent.noun))

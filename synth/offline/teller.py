@@ -233,7 +233,8 @@ class Teller:
         for number, group in enumerate(self._together(deeds, requests)):
             place, intent = group[0]
             if intent.condition or intent.instead_of is not None:
-                yield self._on_terms(intent, requests[place], "conditions", "fallbacks")
+                fallbacks = "later_fallbacks" if intent.later else "fallbacks"
+                yield self._on_terms(intent, requests[place], "conditions", fallbacks)
                 yield from self._beliefs_in_condition(intent)
             elif place in self._opened:
                 yield requests[place]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from skillweave.schema.combination import Superlative
 from skillweave.schema.request import Intent, KnownRow, KnownRows
 from skillweave.schema.task import Moment
-from synth.contracts.wording import name_in_words
+from synth.contracts.wording import is_status, name_in_words
 
 _MOMENTS: dict[Moment, str] = {
     "second_message": "in their second message, whatever was answered",
@@ -76,7 +76,7 @@ def _rows(rows: KnownRows) -> str:
     shared = [f"<{fact}>" for fact in rows.columns.values()]
     if rows.month:
         shared.append(f"{'since' if rows.since else 'in'} <{rows.month}> ({name_in_words(rows.day_column or '')})")
-    excepted = [f"<{fact.partition('.')[0]}>" for row in rows.excepted for fact in [next(iter(row.columns.values()))]]
+    excepted = [_left_out(row) for row in rows.excepted]
     but = f" but {' and '.join(excepted)}" if excepted else ""
     order = ""
     if rows.first and rows.budget:
@@ -86,6 +86,12 @@ def _rows(rows: KnownRows) -> str:
             f"{name_in_words(rows.budget_column or '')} in all above <{rows.budget}>"
         )
     return f"every {_noun(rows.entity)} {', '.join(shared)}".strip() + but + order
+
+
+def _left_out(row: KnownRow) -> str:
+    """One row by its name, or all rows of a status."""
+    fact = next(iter(row.columns.values()))
+    return f"those with <{fact}>" if all(map(is_status, row.columns)) else f"<{fact.partition('.')[0]}>"
 
 
 def _noun(entity: str) -> str:

@@ -209,7 +209,9 @@ def test_what_nobody_has_words_for_is_english_all_the_same() -> None:
 
 def test_what_an_agent_can_ask_for_is_often_left_out_of_the_first_message_and_never_of_the_goal() -> None:
     ways = ToolTalk(
-        ask=["pay {invoice_id} by {method}"], gist=["pay {invoice_id}"], opens=["I owe you for {invoice_id}."]
+        ask=["pay {invoice_id} by {method}"],
+        gist=["pay {invoice_id}"],
+        opens={"chatty": ["Hiya, I owe you for {invoice_id}, so let me pay!"]},
     )
     talk = TALK.model_copy(update={"tools": {**TALK.tools, "pay": ways}})
     tellings = [Teller(a_request("chatty"), talk, Random(number)).tell() for number in range(60)]

@@ -35,7 +35,7 @@ from synth.tasks.replay import Rejected, rows_of
 
 LEAST_SUMMANDS = 3
 """Rows of a sum."""
-LONG_SHARE = 0.6
+LONG_SHARE = 0.85
 """How often the longest of the sums is wanted that somebody could mean."""
 MOST_READS = 8
 """Reads about single rows, of one sum."""
@@ -66,8 +66,7 @@ class AggregateForm(FormRecipe):
         (result,) = setting.run([GoldenCall(tool=read, arguments={})])
         rows = rows_of(result)
         mention = MentionedRow(call=0, parameter=None, entity=None, key=None, read=read, columns={})
-        sets = [*meant_rows(setting, ListedRow(mention, 0, 0, "", rows), len(rows))]
-        # Of those that come to mind the longest, as often as not.
+        sets = [*meant_rows(setting, ListedRow(mention, 0, 0, "", rows), len(rows), without_ended=True)]
         order = sorted(sets, key=lambda one: -len(one.meant)) if setting.random.random() < LONG_SHARE else sets
         for one in order:
             instance = _of_rows(setting, rows, one)

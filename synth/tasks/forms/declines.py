@@ -1,7 +1,8 @@
 """Forms around what may not be done: `fallback` and `pressure`.
 
 `fallback`: the user says what they want instead, if the first thing cannot be done. Either a rule forbids the first
-wish, which is recorded, and the second one is done; or the first is done, and the second must not be.
+wish, which is recorded, and the second one is done, for which the user may ask only then; or the first is done, and the
+second must not be.
 `pressure`: the user insists when something is declined. Nothing changes.
 """
 
@@ -32,6 +33,8 @@ from synth.tasks.replay import Rejected
 
 MOST_PAIRS = 2
 """Second wishes that one first wish is put together with; one, if a rule forbids the first."""
+LATER_SHARE = 0.8
+"""How often the second wish is only said once the first is declined."""
 INSISTS = 2
 """How many times somebody insists."""
 
@@ -86,7 +89,9 @@ class FallbackForm(FormRecipe):
             wrong += [Course(name="both_done", calls=literal(both.golden))] if setting.is_lawful(both.golden) else []
             instance = with_undone(instance, other)
             add_form(instance, "fallback", wrong=wrong)
-        change_terms(instance, 1, instead_of=0)
+        # Only who is told no has reason to come out with something else: nobody else would ever say it.
+        is_later = bool(template.forbidden) and setting.random.random() < LATER_SHARE
+        change_terms(instance, 1, instead_of=0, later="after_report" if is_later else None)
         return instance
 
     def proof(self, world: World, combination: Combination, form: RequestForm) -> Figures:

@@ -12,6 +12,7 @@ from synth.search.row_words import row_matches
 from synth.tasks.forms.form import (
     FormSetting,
     ListedRow,
+    came_to_nothing,
     fits,
     is_incidental,
     is_moment,
@@ -20,6 +21,8 @@ from synth.tasks.forms.form import (
 
 MOST_SETS = 40
 """Sets of rows that are tried for one caller."""
+MOST_STATUSES = 2
+"""Statuses that are left out of one set."""
 LEAST_WITH_EXCEPTION = 3
 """Rows of a set of which one is excepted."""
 
@@ -35,8 +38,15 @@ class MeantRows(NamedTuple):
     excepted: list[int]
 
 
-def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[MeantRows]:
-    """Sets of rows that people can mean, in a drawn order: by month, name or status, with an exception or none."""
+def meant_rows(
+    setting: FormSetting, listed: ListedRow, most: int, *, without_ended: bool = False
+) -> Iterator[MeantRows]:
+    """Sets of rows that people can mean, in a drawn order: by month, name or status, with an exception or none.
+
+    Args:
+        most: Rows of a set without an exception.
+        without_ended: Whether what came to nothing is left out of each set: `not counting the cancelled ones`.
+    """
     rows, read, random = listed.rows, listed.mention.read, setting.random
     tool = setting.tool(read)
     spoken = [name for name in setting.template.referred_by.get(read, []) if rows and name in rows[0]]
@@ -69,6 +79,10 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
         if not all(is_clear(row, wish) for row in rows):
             continue
         meant = [index for index, row in enumerate(rows) if in_set(row, wish)]
+        ended = [index for index in meant if came_to_nothing(rows[index])] if without_ended else []
+        if ended:
+            yield from _of_the_others(wish, rows, meant, ended)
+            continue
         without = _exception(setting, read, rows, meant, random, {*wish.columns}) if random.random() < 0.7 else None
         if without is not None:
             index, words = without
@@ -76,6 +90,15 @@ def meant_rows(setting: FormSetting, listed: ListedRow, most: int) -> Iterator[M
             yield MeantRows(wish.model_copy(update={"excepted": [words], "size": len(left)}), left, [index])
         if len(meant) <= most:
             yield MeantRows(wish.model_copy(update={"size": len(meant)}), meant, [])
+
+
+def _of_the_others(wish: RowSet, rows: Rows, meant: Sequence[int], ended: Sequence[int]) -> Iterator[MeantRows]:
+    """The set without all rows of the statuses in which some came to nothing, if only these have them."""
+    statuses = [*dict.fromkeys(rows[index].get("status") for index in ended)]
+    left = [index for index in meant if rows[index].get("status") not in statuses]
+    if len(left) + len(ended) == len(meant) and "status" not in wish.columns and len(statuses) <= MOST_STATUSES:
+        words: list[dict[str, Json]] = [{"status": status} for status in statuses]
+        yield MeantRows(wish.model_copy(update={"excepted": words, "size": len(left)}), left, [*ended])
 
 
 def _may_be_meant(column: str, rows: Rows) -> bool:
