@@ -99,12 +99,17 @@ def rows_together(
         way = random.choice(parts["since_month" if rows.since else "in_month"])
         said.append(way.format(month=words[rows.month]))
     if rows.excepted:
-        without = " and ".join(one_of_them(talk, row, words, random) for row in rows.excepted)
-        said.append(random.choice(parts["without" if is_sum else "but"]).format(rows=without))
+        said.append(_left_out(talk, rows, words, random, parts["but"]))
     if rows.first and rows.budget:
         way = random.choice(parts["up_to"])
         said.append(way.format(verb=verb_of(rows.first.column), limit=words[rows.budget]))
     return tidy(" ".join(said))
+
+
+def _left_out(talk: Talk, rows: KnownRows, words: Mapping[str, str], random: Random, frames: Sequence[str]) -> str:
+    """`except the cleaning one`, `leaving out the cancelled ones and the missed ones`."""
+    without = " and ".join(one_of_them(talk, row, words, random) for row in rows.excepted)
+    return random.choice(frames).format(rows=without)
 
 
 def one_of_them(talk: Talk, row: KnownRow, words: Mapping[str, str], random: Random) -> str:
@@ -121,8 +126,13 @@ def sum_asked(talk: Talk, intent: Intent, words: Mapping[str, str], random: Rand
     sums: dict[str, list[str]] = forms()["sums"]
     sort = "bill" if intent.noun in ("amount", "total") else intent.noun
     way = random.choice(sums.get(sort, sums["other"]))
-    rows = rows_together(talk, intent.every, words, random, is_sum=True)
-    return way.format(rows=rows, thing=thing_of(intent.noun))
+    rows = intent.every.model_copy(update={"excepted": []})
+    asked = way.format(rows=rows_together(talk, rows, words, random, is_sum=True), thing=thing_of(intent.noun))
+    return (
+        f"{asked}, {_left_out(talk, intent.every, words, random, forms()['without'])}"
+        if intent.every.excepted
+        else asked
+    )
 
 
 def foreseen_asked(request: str, intent: Intent, random: Random) -> str:

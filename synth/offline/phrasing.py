@@ -95,9 +95,13 @@ class Phrasing:
     def opening(self, intent: Intent) -> str | None:
         """The words in which a person of this style begins, and leaves out details; None if there are none that fit."""
         own = self.talk.tools.get(intent.tool)
-        if own is None or intent.ask or intent.every or not self._whole_ways(own, intent, self._unmentioned(intent)):
+        style, unmentioned = self.request.persona.style, self._unmentioned(intent)
+        if own is None or intent.ask or intent.every or not self._whole_ways(own, intent, unmentioned):
             return None
-        ways = self._leaving_out(own, own.opens.get(self.request.persona.style, []), intent, with_clauses=False)
+        ways = self._leaving_out(own, own.opens.get(style, []), intent, with_clauses=False)
+        # Nobody begins with `a kind of room`.
+        vague = {f"{{{name}}}" for name in unmentioned if name in intent.rows and not self._is_mine(intent, name)}
+        ways = [way for way in ways if not any(slot in way for slot in vague)]
         return self._filled(self.random.choice(ways), intent) if ways else None
 
     def _whole_ways(self, own: ToolTalk, intent: Intent, unmentioned: Sequence[str]) -> list[str]:
@@ -174,6 +178,9 @@ class Phrasing:
             clauses.append(f"with {' and '.join([', '.join(bare[:-1]), bare[-1]] if bare[1:] else bare)}")
         return clauses
 
+    def _is_mine(self, intent: Intent, name: str) -> bool:
+        return talk_of(self.talk, intent.rows[name].entity).mine
+
     def _noun(self, intent: Intent, linked: str) -> str:
         return talk_of(self.talk, intent.linked[linked]).noun
 
@@ -185,7 +192,7 @@ class Phrasing:
             before, name = slot["before"] or "", slot["name"]
             if name in intent.rows:
                 row = intent.rows[name]
-                if name in unmentioned and not talk_of(self.talk, row.entity).mine:
+                if name in unmentioned and not self._is_mine(intent, name):
                     is_new = re.search(r"\bto $", phrase[: slot.start()]) is not None
                     return before + any_row(talk_of(self.talk, row.entity).noun, is_new)
                 return joined(before, self.companies.without_title(phrase, row.entity, self._meant(intent, name)))

@@ -201,8 +201,8 @@ class Teller:
         style, frames = self.request.persona.style, phrases("telling")
         parts = [*self._sentences(asked, requests, frames["first"][style], frames["hear_first"][style]), *consents]
         if not self._opened:
-            parts = [self.random.choice(frames["greetings"][style]), *self._with_reason(asked, parts)]
-        parts.append(self.random.choice(frames["closings"][style]))
+            greeting, closing = (self.random.choice(frames[name][style]) for name in ("greetings", "closings"))
+            parts = [greeting, *self._with_reason(asked, parts), closing]
         return self._in_manner(" ".join(filter(None, parts)))
 
     def _with_reason(self, asked: Asked, parts: Sequence[str]) -> list[str]:
