@@ -38,10 +38,10 @@ def has_left(trial: ReplayedTrial) -> bool:
 
 
 def _keeps_back(trial: ReplayedTrial) -> bool:
-    """Whether a fact that belongs to the later wish was never told."""
+    """Whether nothing that belongs to the later wish was ever told."""
     later = trial.task.scenario.later
     told = {id for turn in trial.turns for id in turn.tells}
-    return later is not None and not told.issuperset(later.facts)
+    return later is not None and bool(later.facts) and told.isdisjoint(later.facts)
 
 
 def _faults(trial: ReplayedTrial) -> list[tuple[int, str]]:

@@ -33,6 +33,7 @@ NEAREST_YEAR = timedelta(days=366)
 """Most days between today and a date that is given without its year."""
 _WORD = re.compile(r"[^\W_]+")
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::\d\d)?)?")
+_IN_MONTH = re.compile(r"\b(?:in|since|from|of|for|during) ([a-z]+)")
 _BEFORE_HOUR = ("at ", "from ", "by ", "until ", "till ", "@ ", "to ", "- ", "for ")
 """Words before a bare number that make it a time of day."""
 _CENTS = ("cent", "ct", "pence")
@@ -298,6 +299,8 @@ def tells_fact(fact: Fact, text: str, now: str = "", earlier: Sequence[str] = ()
         return True
     if not isinstance(fact.value, str):
         return False
+    if fact.id.endswith(".month") and _ISO.fullmatch(fact.value):
+        return MONTHS[int(fact.value[5:7]) - 1] in _IN_MONTH.findall(text.casefold())
     _, colon, described = fact.text.partition(": ")
     if colon and states_value(text, described.strip(" ."), type="string"):
         return True

@@ -37,9 +37,13 @@ def thing_of(noun: str) -> str:
     return str(forms()["things"].get(name, name))
 
 
-def verb_of(name: str) -> str:
-    """What happens at a moment, by its column's name: `starts`."""
-    moments: dict[str, str] = forms()["moments"]
+def verb_of(name: str, noun: str = "") -> str:
+    """What happens at a moment, by its column's name: `starts`.
+
+    Args:
+        noun: To what it happens, if it has words of its own for that: an `order` is due.
+    """
+    moments: dict[str, str] = forms()["moments"] | forms()["moments_of"].get(noun, {})
     return moments.get(name_in_words(name), moments["other"])
 
 
@@ -66,7 +70,7 @@ def first_of_kind(talk: Talk, row: KnownRow, best: Superlative, words: Mapping[s
         noun = refer(_with_noun(talk, row.entity, named), row, words, random).removeprefix("the ")
         return f"{owner} {adjective} {noun}"
     clause = random.choice(forms()["clauses"][sort][best.order])
-    clause = clause.format(verb=verb_of(best.column), thing=thing_of(best.column))
+    clause = clause.format(verb=verb_of(best.column, own.noun), thing=thing_of(best.column))
     named = own.model_copy(update={"qualifiers": _adjectival(own, row.columns, words)})
     return f"{refer(_with(talk, row.entity, named), row, words, random)} {clause}"
 
@@ -102,7 +106,7 @@ def rows_together(
         said.append(_left_out(talk, rows, words, random, parts["but"]))
     if rows.first and rows.budget:
         way = random.choice(parts["up_to"])
-        said.append(way.format(verb=verb_of(rows.first.column), limit=words[rows.budget]))
+        said.append(way.format(verb=verb_of(rows.first.column, own.noun), limit=words[rows.budget]))
     return tidy(" ".join(said))
 
 
@@ -156,7 +160,7 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
     is_day = limit.type in ("date", "datetime")
     name = name_in_words(condition.noun)
     sort = "amount" if not is_day else "moment" if is_moment_name(name) else "day"
-    thing, verb = f"the {thing_of(name)}", verb_of(name)
+    thing, verb = f"the {thing_of(name)}", verb_of(name, subject.removeprefix("the "))
     first = subject if sort == "moment" else thing
     ways: dict[str, list[str]] = forms()["limits"][sort]
 

@@ -19,11 +19,11 @@ PLACE = re.compile(r"(?P<before>\b(?:an? |(?:(?:by|from|on|with) )?(?:my )?))?\{
 _ADVERB = re.compile(r"(?:by|from|on|with) (?:my )?")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
 """Styles of people who leave out even which of their things they mean, and why."""
-SHORT_SHARE = {"formal": 0.6, "precise": 0.4}
+SHORT_SHARE = {"formal": 0.85, "precise": 0.7}
 """Style -> how often such people at first leave out details that an agent can ask for."""
-MOST_SHORT = 0.85
+MOST_SHORT = 0.95
 """How often all others do."""
-SAID_ANYWAY = 0.2
+SAID_ANYWAY = 0.1
 """How often one of these details is said all the same."""
 
 

@@ -19,8 +19,10 @@ MOST_IN_SENTENCE = 110
 """Letters of what is told in one sentence, about."""
 JOINED_SHARE = 0.8
 """How often short wishes are told in one sentence."""
-OPENED_SHARE = 0.9
+OPENED_SHARE = 0.85
 """How often people begin in words of the catalogue's, where it has any that fit."""
+REASON_SHARE = 0.5
+"""How often all others give their reason."""
 Asked = Sequence[tuple[int, Intent]]
 """Intents, each with its position among all intents."""
 
@@ -37,14 +39,15 @@ class Teller:
     """The task's number in its question."""
     _opened: set[int] = field(default_factory=set)
     """The intent, if any, for which the catalogue has the words to begin with."""
+    _gives_reason: bool = False
 
     def tell(self) -> Telling:
         """Put the request into words: a first message, the goal, what comes later, and a sentence for each fact."""
         asked = [one for one in self._asked if not one[1].later]
         message = self._message(asked, self._openings(asked) | self._requests(asked), self._consents())
         first = {*self._phrasing.mentioned}
-        # Words to begin with say why by themselves.
-        reason = None if self._opened else self.request.reason or None
+        # Whole words to begin with say why by themselves.
+        reason = self.request.reason or None if self._gives_reason else None
         goal = self._goal(asked)
         later = self._later()
         moments = dict.fromkeys(self._phrasing.mentioned & later_facts(self.request), "later")
@@ -198,23 +201,28 @@ class Teller:
                 yield from self._beliefs(other, frames)
 
     def _message(self, asked: Asked, requests: Mapping[int, str], consents: list[str]) -> str:
-        style, frames = self.request.persona.style, phrases("telling")
-        parts = [*self._sentences(asked, requests, frames["first"][style], frames["hear_first"][style]), *consents]
-        if not self._opened:
+        """The first message: in whole words to begin with, or with a greeting and the reason."""
+        style, frames, openings = self.request.persona.style, phrases("telling"), phrases("openings")
+        question = openings[_sort_of(asked[0][1])][style]
+        self._gives_reason = not self._opened and self._takes_reason(asked[0][1])
+        opening = frames["first"][style] if self._gives_reason else openings["deed"][style]
+        parts = [*self._sentences(asked, requests, opening, question), *consents]
+        if self._gives_reason:
             greeting, closing = (self.random.choice(frames[name][style]) for name in ("greetings", "closings"))
             parts = [greeting, *self._with_reason(asked, parts), closing]
         return self._in_manner(" ".join(filter(None, parts)))
 
-    def _with_reason(self, asked: Asked, parts: Sequence[str]) -> list[str]:
-        """The parts of the first message, some with the reason among them.
+    def _takes_reason(self, first: Intent) -> bool:
+        """Whether the reason is given for what comes first. Only it makes one story of several companies."""
+        if self.companies.titles or first.condition:
+            return True
+        return first.kind == "do" and self.random.random() < REASON_SHARE
 
-        Only the reason connects requests to several companies into one story. Several wishes are announced; who only
-        wants to know says so anyway.
-        """
-        is_only_asking = any(intent.foreseen for _, intent in asked)
-        is_terse = self.request.persona.style in TERSE
-        share = 0.0 if is_only_asking else 0.35 if is_terse or len(asked) > 2 else 0.7
-        if not self.companies.titles and self.random.random() > share:
+    def _with_reason(self, asked: Asked, parts: Sequence[str]) -> list[str]:
+        """The parts of the first message, some with the reason among them. Several wishes are announced."""
+        share = 0.35 if self.request.persona.style in TERSE or len(asked) > 2 else 0.7
+        is_of_all = any(intent.later for intent in self.request.wishes)
+        if not self.companies.titles and (is_of_all or self.random.random() > share):
             return [*parts]
         place = 0 if len(asked) > 2 else self.random.randrange(2)
         return [*parts[:place], self.request.reason, *parts[place:]]
@@ -271,6 +279,9 @@ class Teller:
         is_first = all(intent.kind == "hear" for _, intent in asked)
         more = self._by_turns(frames["hear_more"] if is_first else frames["hear_after"])
         waiting = [(requests[place], [*self._remarks(intent)]) for place, intent in asked if intent.kind == "hear"]
+        # Words to begin with say by themselves that somebody only asks.
+        if is_first and asked[0][1].foreseen and not asked[0][1].later:
+            waiting[0][1].pop(0)
         while waiting:
             ask, remarks = waiting.pop(0)
             if waiting and not remarks and not waiting[0][1] and len(ask + waiting[0][0]) < MOST_IN_SENTENCE:
@@ -304,6 +315,11 @@ class Teller:
     def _in_manner(self, text: str) -> str:
         text = without_lost_commas(text)
         return text.lower() if "writes in lower case" in self.request.persona.traits else text
+
+
+def _sort_of(intent: Intent) -> str:
+    """Which words a question begins with."""
+    return "foreseen" if intent.foreseen else "sum" if intent.every else "difference" if intent.compared else "question"
 
 
 _OF_THEM = re.compile(r"\b(with|from|to|for|of|at|by|owe|paid|pay|tell) you\b", re.IGNORECASE)

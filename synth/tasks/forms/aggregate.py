@@ -126,7 +126,10 @@ def _details(tool: Tool, source: TemplateSource) -> Iterator[tuple[Tool, str]]:
 
 
 _UNADDED = frozenset(
-    {"nightly", "daily", "price", "rate", "estimate", "limit", "excess", "deductible", "refund", "fee"}
+    {
+        *("nightly", "daily", "price", "rate", "estimate", "limit", "excess", "deductible", "refund", "fee"),
+        *("fees", "extras", "security"),
+    }
 )
 """Words of amounts that nobody adds up over rows."""
 
@@ -147,7 +150,6 @@ _REASONS = [
     "I'm trying to keep track of my spending.",
     "I'm sorting out my budget.",
     "I'm working out what I spend in a year.",
-    "My partner asked me about it.",
 ]
 """Why people add something up."""
 

@@ -42,11 +42,11 @@ from synth.tasks.replay import rows_of
 
 LATER: Moment = "after_report"
 """When the user comes out with what they do not ask for at once."""
-LATER_SHARES = {3: 0.7, 4: 0.85}
+LATER_SHARES = {3: 0.85, 4: 0.95}
 """Number of errands -> how often only the first one or two of them are asked for at once."""
-MOST_LATER = 0.95
+MOST_LATER = 1.0
 """How often where there are more."""
-ONE_SHARE = 0.75
+ONE_SHARE = 0.9
 """How often it is only the first one."""
 COMPOUNDS = 6
 """Compounds that are sought for each family of a split."""

@@ -84,3 +84,17 @@ def test_a_second_amount_of_a_name_is_money_too() -> None:
     now = "2025-03-17 09:00:00"
     assert tells_fact(fact, "I pay 23.00 of it.", now)
     assert not tells_fact(fact, "I pay 2300 of it.", now)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("All my invoices from February onwards, please.", True),
+        ("what came in february", True),
+        ("The one due on 20 February.", False),
+        ("From March on.", False),
+    ],
+)
+def test_a_month_is_told_by_its_name(text: str, is_told: bool) -> None:
+    month = Fact(id="every_invoice.month", text="I mean from February on.", value="2025-02-01", tell="later")
+    assert tells_fact(month, text, "2025-03-17 09:00:00") is is_told
