@@ -88,7 +88,7 @@ class ErrandsForm(FormRecipe):
         for number, part in enumerate(parts_of(setting.template)):
             made = _part_apart(setting, part, instance, spoken_of)
             answers += [(part, made)] if part.kind == "inform" else []
-            instance = joined(instance, _asked(made, None if number < start else LATER))
+            instance = joined(instance, _asked_at_once(made) if number < start else _asked_later(made))
         parts = setting.template.parts
         if len(instance.golden) < max(min(LEAST_CALLS, len(parts) + 1), 2 + sum(part.kind == "do" for part in parts)):
             raise NoInstance("so little is done at once")
@@ -175,17 +175,23 @@ def _is_answer_kept(place: int, results: tuple[CallResult, CallResult], part: Ta
     return bool(subjects) and found[0] == found[1] and all(len(rows) == 1 for rows in found[0])
 
 
-def _asked(made: Instance, moment: Moment | None) -> Instance:
-    """The instance of a part that the user comes out with at a moment; None: at once."""
-    asked = replace(
+def _asked_at_once(made: Instance) -> Instance:
+    """The instance of a part that the user does not wait with: not even with what they want instead."""
+    terms = [one.model_copy(update={"later": None}) if one.instead_of is not None else one for one in made.terms]
+    return replace(made, terms=terms)
+
+
+def _asked_later(made: Instance) -> Instance:
+    """The instance of a part that the user comes out with later."""
+    later = replace(
         made,
         terms=[*made.terms],
-        questions=[one.model_copy(update={"later": moment}) for one in made.questions],
-        communicate=[fact.model_copy(update={"asked_later": moment is not None}) for fact in made.communicate],
+        questions=[one.model_copy(update={"later": LATER}) for one in made.questions],
+        communicate=[fact.model_copy(update={"asked_later": True}) for fact in made.communicate],
     )
-    for call in range(len(asked.steps)):
-        change_terms(asked, call, later=moment)
-    return asked
+    for call in range(len(later.steps)):
+        change_terms(later, call, later=LATER)
+    return later
 
 
 def _at_once(setting: FormSetting) -> int:
