@@ -35,6 +35,7 @@ def value_in_words(
     *,
     is_birth: bool = False,
     others: Collection[date] = (),
+    month_first: bool = False,
 ) -> str:
     """A value as people say it: `Friday 24 January at 09:30`, `tomorrow at 09:30`, `45.00`, `cleaning`.
 
@@ -44,6 +45,7 @@ def value_in_words(
         random: Chooses among the forms of a day.
         is_birth: Whether it is a day of birth, which is always said with its year.
         others: Days that are said too. A weekday that one of them shares says too little.
+        month_first: Whether the person says `January 24`, rather than `24 January`.
     """
     text = str(value)
     if unit == "cents" and isinstance(value, int):
@@ -55,7 +57,7 @@ def value_in_words(
         today = date.fromisoformat(now[:10])
         is_relative = not is_birth and random.random() < RELATIVE_SHARE
         day = relative_day_in_words(moment.date(), today, others) if is_relative else ""
-        day = day or _day_in_words(moment.date(), today, random, is_dated=is_birth)
+        day = day or _day_in_words(moment.date(), today, random, is_dated=is_birth, month_first=month_first)
         return day if kind == "date" else f"{day} at {moment:%H:%M}"
     if isinstance(value, float):
         return f"{value:g}"
@@ -114,14 +116,12 @@ def month_in_words(first: date, now: str) -> str:
     return f"{first:%B}" if f"{first:%Y}" == now[:4] else f"{first:%B %Y}"
 
 
-def _day_in_words(day: date, today: date, random: Random, *, is_dated: bool) -> str:
-    month, number = f"{day:%B}", day.day
+def _day_in_words(day: date, today: date, random: Random, *, is_dated: bool, month_first: bool) -> str:
+    plain = f"{day:%B} {day.day}" if month_first else f"{day.day} {day:%B}"
     near = abs((day - today).days) <= 120
     if is_dated or not near:
-        return random.choice([f"{number} {month} {day.year}", f"{month} {number}, {day.year}"])
-    weekday = f"{day:%A}"
-    forms = [f"{weekday} {number} {month}", f"{number} {month}", f"{weekday}, {month} {number}", f"{month} {number}"]
-    return random.choice(forms)
+        return f"{plain}, {day.year}" if month_first else f"{plain} {day.year}"
+    return random.choice([f"{day:%A}{',' if month_first else ''} {plain}", plain])
 
 
 def short_tool_name(blueprint: Blueprint, name: str) -> str:

@@ -19,6 +19,8 @@ PLACE = re.compile(r"(?P<before>\b(?:an? |(?:(?:by|from|on|with) )?(?:my )?))?\{
 _ADVERB = re.compile(r"(?:by|from|on|with) (?:my )?")
 TERSE = frozenset({"brief", "hurried", "hesitant"})
 """Styles of people who leave out even which of their things they mean, and why."""
+ENOUGH_OPENINGS = 3
+"""Openings that fit from which people draw each time that they can; where fewer fit, as much more seldom."""
 SHORT_SHARE = {"formal": 0.85, "precise": 0.7}
 """Style -> how often such people at first leave out details that an agent can ask for."""
 MOST_SHORT = 0.95
@@ -102,6 +104,9 @@ class Phrasing:
         # Nobody begins with `a kind of room`.
         vague = {f"{{{name}}}" for name in unmentioned if name in intent.rows and not self._is_mine(intent, name)}
         ways = [way for way in ways if not any(slot in way for slot in vague)]
+        # Where few fit, most people find words of their own.
+        if self.random.random() * ENOUGH_OPENINGS > len(ways):
+            return None
         return self._filled(self.random.choice(ways), intent) if ways else None
 
     def _whole_ways(self, own: ToolTalk, intent: Intent, unmentioned: Sequence[str]) -> list[str]:

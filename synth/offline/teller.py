@@ -208,9 +208,9 @@ class Teller:
         opening = frames["first"][style] if self._gives_reason else openings["deed"][style]
         parts = [*self._sentences(asked, requests, opening, question), *consents]
         if self._gives_reason:
-            greeting, closing = (self.random.choice(frames[name][style]) for name in ("greetings", "closings"))
-            parts = [greeting, *self._with_reason(asked, parts), closing]
-        return self._in_manner(" ".join(filter(None, parts)))
+            parts = [self.random.choice(frames["greetings"][style]), *self._with_reason(asked, parts)]
+        closing = self.random.choice(frames["closings"][style])
+        return self._in_manner(" ".join(filter(None, [*parts, closing])))
 
     def _takes_reason(self, first: Intent) -> bool:
         """Whether the reason is given for what comes first. Only it makes one story of several companies."""

@@ -22,6 +22,9 @@ from synth.contracts.wording import (
     value_type,
 )
 
+MONTH_FIRST_SHARE = 0.3
+"""How many people say `January 24`; all others say `24 January`. Each says all days alike."""
+
 
 class FactCollector:
     """Collects what the user knows, each fact once, and gives it an id and words."""
@@ -30,6 +33,7 @@ class FactCollector:
         self._blueprint = blueprint
         self._combination = combination
         self._random = random
+        self._month_first = random.random() < MONTH_FIRST_SHARE
         self._facts: dict[str, KnownFact] = {}
         self._rows = combination.rows
         self._row_names: dict[tuple[str, str], str] = {}
@@ -58,6 +62,7 @@ class FactCollector:
                 self._random,
                 is_birth="birth" in name,
                 others=self._days,
+                month_first=self._month_first,
             )
             says = ""
             if secret:

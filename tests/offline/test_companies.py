@@ -8,7 +8,7 @@ from skillweave.schema.task import Persona
 from skillweave.user_prompt import STYLES
 from synth.contracts.visibility import column_origins
 from synth.fusion.blueprint import fuse
-from synth.offline.phrasing import joined
+from synth.offline.phrasing import TERSE, joined
 from synth.offline.services import OfflineQuestion, variant
 from synth.offline.task_answers import references, tell
 from synth.offline.wording import talk_of_all
@@ -103,7 +103,7 @@ def test_what_is_only_agreed_to_is_no_request_and_stands_last_in_the_goal(ferry_
 @pytest.mark.parametrize("style", sorted(STYLES))
 def test_consent_is_left_out_told_in_general_or_told_in_full(style: str, ferry_and_hotel: FusedBlueprint) -> None:
     ways = set()
-    for number in range(40):
+    for number in range(60):
         telling = told(a_request(style), ferry_and_hotel, str(number))
         tells = {fact.id: fact.tell for fact in telling.facts}
         in_full = "LM10" in telling.first_message
@@ -112,7 +112,7 @@ def test_consent_is_left_out_told_in_general_or_told_in_full(style: str, ferry_a
         in_general = "Sandpiper" in telling.first_message and "work commitments" not in telling.first_message
         ways.add("full" if in_full else "general" if in_general else "none")
         assert telling.first_message.count("give up") == 1
-    assert ways == {"full", "general", "none"}
+    assert ways == {"general", "none"} | (set() if style in TERSE else {"full"})
 
 
 def test_a_story_of_several_companies_is_told_with_its_reason(ferry_and_hotel: FusedBlueprint) -> None:

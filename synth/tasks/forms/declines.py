@@ -13,6 +13,7 @@ from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.world import World
+from synth.contracts.visibility import is_owned_by_person
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -32,7 +33,7 @@ from synth.tasks.kinds.recipe import ASKED
 from synth.tasks.replay import Rejected
 
 MOST_PAIRS = 2
-"""Second wishes that one first wish is put together with; one, if a rule forbids the first."""
+"""Second wishes that one first wish is put together with."""
 LATER_SHARE = 0.8
 """How often the second wish is only said once the first is declined."""
 INSISTS = 2
@@ -50,11 +51,7 @@ class FallbackForm(FormRecipe):
             pairs = 0
             for second in deeds:
                 shared = shared_row(first, second, source)
-                if (
-                    pairs < (1 if first.forbidden else MOST_PAIRS)
-                    and shared
-                    and first.calls[0].tool != second.calls[0].tool
-                ):
+                if pairs < MOST_PAIRS and shared and first.calls[0].tool != second.calls[0].tool:
                     pairs += 1
                     name = second.id.partition("/")[2]
                     yield formed(
@@ -99,6 +96,12 @@ class FallbackForm(FormRecipe):
         if not combination.forbidden and not combination.undone:
             raise Rejected("both wishes are carried out")
         return {"first_wish": "declined" if combination.forbidden else "done"}
+
+
+def _is_own(tool: str, parameter: str, source: TemplateSource) -> bool:
+    """Whether a parameter names something of the person's own: what they want instead is done with the same thing."""
+    named = next(one for one in source.blueprint.tool(tool).parameters if one.name == parameter)
+    return is_owned_by_person(source.blueprint, source.blueprint.entity((named.refers_to or "").partition(".")[0]))
 
 
 def _is_of_business(goal: TaskTemplate, source: TemplateSource) -> bool:
