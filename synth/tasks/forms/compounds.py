@@ -106,7 +106,8 @@ def is_plain_what_is_meant(parts: Sequence[TaskTemplate], blueprint: Blueprint) 
 
 def _in_order(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
     """Parts in the order in which they are wanted: the plainest deed, the others, questions, what is declined."""
-    first = min((part for part in parts if part.kind == "do"), key=lambda part: len(part.forms), default=None)
+    deeds = (part for part in parts if part.kind == "do")
+    first = min(deeds, key=lambda part: (len(part.forms), len(part.calls)), default=None)
     ranks = {"do": 1, "inform": 2}
     return sorted(_clear(parts), key=lambda part: 0 if first and part.id == first.id else ranks.get(part.kind, 3))
 

@@ -195,10 +195,9 @@ def _asked_later(made: Instance) -> Instance:
 
 
 def _at_once(setting: FormSetting) -> int:
-    """How many parts are asked for at once: all, or the first one or two. What is declined is never asked for later."""
+    """How many parts are asked for at once: all, or the first one or two, which are carried out."""
     parts = setting.template.parts
-    may_wait = parts[0].kind == "do" and not any(part.forbidden for part in parts)
-    if may_wait and setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
+    if parts[0].kind == "do" and setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
         return 1 if setting.random.random() < ONE_SHARE else 2
     return len(parts)
 

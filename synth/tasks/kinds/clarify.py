@@ -33,7 +33,9 @@ class ClarifyRecipe(KindRecipe):
         for goal in sorted(goals, key=lambda goal: len(goal.calls)):
             for omitted in _omitted_slots(goal, source.blueprint, used) if goal.kind == "do" else ():
                 used[goal.calls[omitted.call - 1].tool, omitted.parameter] += 1
-                templates.setdefault(goal.id, []).append(_without(goal, omitted))
+                known = templates.setdefault(goal.id, [])
+                # Who leaves out the first thing that people leave out asks for no more than the deed.
+                known.append(_without(goal if known else goal.model_copy(update={"tell": []}), omitted))
         return [template for goal in goals for template in templates.get(goal.id, [])]
 
 
