@@ -104,10 +104,15 @@ def rows_together(
         said.append(way.format(month=words[rows.month]))
     if rows.excepted:
         said.append(_left_out(talk, rows, words, random, parts["but"]))
-    if rows.first and rows.budget:
-        way = random.choice(parts["up_to"])
-        said.append(way.format(verb=verb_of(rows.first.column, own.noun), limit=words[rows.budget]))
     return tidy(" ".join(said))
+
+
+def up_to(talk: Talk, rows: KnownRows, words: Mapping[str, str], random: Random) -> str:
+    """`, in order from the one that is due first, as long as the total stays within 200.00`; empty if all are meant."""
+    if rows.first is None or rows.budget is None:
+        return ""
+    verb = verb_of(rows.first.column, talk_of(talk, rows.entity).noun)
+    return str(random.choice(forms()["up_to"])).format(verb=verb, limit=words[rows.budget])
 
 
 def _left_out(talk: Talk, rows: KnownRows, words: Mapping[str, str], random: Random, frames: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from random import Random
 
 from skillweave.schema.request import Intent, KnownFact, KnownRow, UserRequest
 from synth.contracts.wording import name_in_words
-from synth.offline.forms import difference_asked, first_of_kind, foreseen_asked, rows_together, sum_asked
+from synth.offline.forms import difference_asked, first_of_kind, foreseen_asked, rows_together, sum_asked, up_to
 from synth.offline.services import Talk, ToolTalk
 from synth.offline.wording import CompanyWords, named, refer, talk_of, tidy, with_article
 from synth.tasks.requests import set_facts
@@ -92,7 +92,8 @@ class Phrasing:
         clauses += [
             f"with the same {self._noun(intent, name)}" for name in intent.linked if f"{{{name}}}" not in phrase
         ]
-        return self._filled(" ".join([phrase, *clauses]), intent)
+        end = up_to(self.talk, intent.every, self.words, self.random) if intent.every else ""
+        return self._filled(" ".join([phrase, *clauses]), intent) + end
 
     def opening(self, intent: Intent) -> str | None:
         """The words in which a person of this style begins, and leaves out details; None if there are none that fit."""

@@ -280,7 +280,7 @@ class Teller:
         more = self._by_turns(frames["hear_more"] if is_first else frames["hear_after"])
         waiting = [(requests[place], [*self._remarks(intent)]) for place, intent in asked if intent.kind == "hear"]
         # Words to begin with say by themselves that somebody only asks.
-        if is_first and asked[0][1].foreseen and not asked[0][1].later:
+        if waiting and is_first and asked[0][1].foreseen and not asked[0][1].later:
             waiting[0][1].pop(0)
         while waiting:
             ask, remarks = waiting.pop(0)

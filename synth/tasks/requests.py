@@ -204,7 +204,9 @@ def _heard_on_terms(
     If a condition depends on the value, the user asks for it in stating the condition.
     """
     belief = combination.beliefs.get(fact)
-    conditions = [terms.condition for terms in combination.terms if terms.condition]
+    # The deed comes just before the look-up that shows the value; another request may ask for such a value, too.
+    near = [terms.condition for terms in combination.terms if terms.call in (wanted.call - 2, wanted.call - 1)]
+    conditions = (one for one in near if one)
     condition = next((one for one in conditions if (one.column, one.noun) == (wanted.column, wanted.noun)), None)
     return intent.model_copy(
         update={

@@ -135,11 +135,14 @@ class Faults:
         self.dealt = self._deal([take for take in takes if take.attempt == 0])
 
     def __call__(self, due: Due) -> Spoilt | None:
+        # The rest of an answer that was cut off is no answer by itself.
+        if due.is_rest:
+            return None
         place, said = due.place, due.said
         random = self._random(place)
         at_first = place.attempt == 0
         name = self.dealt.get((place.question, place.key)) if at_first else self._drawn(place, said.text, random)
-        if name is None or due.is_rest:
+        if name is None:
             return None
         if name in ON_ITS_WAY:
             return Spoilt(name, said, ON_ITS_WAY[name](due)) if due.before < random.randint(1, 2) else None

@@ -66,7 +66,9 @@ def drop_golden(line: Line) -> bool:
 
 def doubled_read(line: Line) -> bool:
     reads = [call for call in line["golden"] if call["tool"].startswith(("list_", "find_"))]
-    if writes(line) and reads and not line["criteria"]["communicate"]:
+    # What is declined is judged after the last call: another one would be a fault of its own.
+    is_plain = writes(line) and line["kind"] == "do" and not line["criteria"].get("declined")
+    if is_plain and reads and not line["criteria"]["communicate"]:
         line["golden"].append(reads[0])
         return True
     return False

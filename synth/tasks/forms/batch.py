@@ -57,6 +57,8 @@ PAID = ("paid_now_cents", "amount_cents", "total_cents", "deposit_cents")
 """Columns of a result that say what was paid."""
 _ORDERS = frozenset({"due", "issued", "starts", "ordered", "pickup", "departs", "check"})
 """Words of days by which people put what is to be paid in order."""
+_OF_BILLS = frozenset({"due", "issued"})
+"""Those of bills themselves."""
 
 
 class BatchForm(FormRecipe):
@@ -197,10 +199,14 @@ def _within_budget(
 
 
 def _days_in_order(setting: FormSetting, listed: ListedRow) -> list[str]:
-    """Columns with days by which people put rows of a list in order: first the day by which something is due."""
+    """Columns with days by which people put rows of a list in order: first the day by which something is due.
+
+    Bills are in the order of their own days, not in that of what they are for.
+    """
     spoken = [*setting.template.referred_by.get(listed.mention.read, []), *(listed.rows[0] if listed.rows else {})]
     days = [name for name in dict.fromkeys(spoken) if all(is_moment(row.get(name)) for row in listed.rows)]
     ordered = [name for name in days if _ORDERS.intersection(name.split("_"))]
+    ordered = [name for name in ordered if _OF_BILLS.intersection(name.split("_"))] or ordered
     return sorted(ordered, key=lambda name: "due" not in name.split("_"))
 
 
