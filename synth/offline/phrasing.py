@@ -219,7 +219,7 @@ class Phrasing:
             base is not None
             and row.columns
             and name_of_row(row) in map(name_of_row, self.request.wishes[base].rows.values())
-            and (talk_of(self.talk, row.entity).mine or not self.mentioned.isdisjoint(row.columns.values()))
+            and (self._is_mine(intent, name) or intent.later or not self.mentioned.isdisjoint(row.columns.values()))
         ):
             return f"that {talk_of(self.talk, row.entity).noun}"
         if name in intent.best:
