@@ -13,7 +13,6 @@ from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.world import World
-from synth.contracts.visibility import is_owned_by_person
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -96,12 +95,6 @@ class FallbackForm(FormRecipe):
         if not combination.forbidden and not combination.undone:
             raise Rejected("both wishes are carried out")
         return {"first_wish": "declined" if combination.forbidden else "done"}
-
-
-def _is_own(tool: str, parameter: str, source: TemplateSource) -> bool:
-    """Whether a parameter names something of the person's own: what they want instead is done with the same thing."""
-    named = next(one for one in source.blueprint.tool(tool).parameters if one.name == parameter)
-    return is_owned_by_person(source.blueprint, source.blueprint.entity((named.refers_to or "").partition(".")[0]))
 
 
 def _is_of_business(goal: TaskTemplate, source: TemplateSource) -> bool:
