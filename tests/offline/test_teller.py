@@ -5,6 +5,7 @@ import pytest
 from skillweave.schema.request import Intent, KnownFact, KnownRow, UserRequest
 from skillweave.schema.task import Persona
 from skillweave.user_prompt import STYLES
+from synth.offline.forms import one_of_them
 from synth.offline.services import EntityTalk, Talk, ToolTalk
 from synth.offline.teller import Teller
 from synth.offline.wording import action, named, with_article
@@ -279,3 +280,12 @@ def test_a_belief_in_a_goal_is_the_user_s() -> None:
     hear = request.wishes[-1].model_copy(update={"believed": "appointment.starts_at"})
     changed = request.model_copy(update={"wishes": [*request.wishes[:-1], hear]})
     assert "You believe that it is Friday 24 January at 09:30." in Teller(changed, TALK, Random(0)).tell().goal
+
+
+def test_all_rows_of_a_status_are_left_out_together_and_one_by_its_name() -> None:
+    said = {"visit.status": "cancelled", "visit.treatment_name": "check-up"}
+    for columns, words in (("status", "the cancelled ones"), ("treatment_name", "the check-up one")):
+        row = KnownRow(entity="Appointment", columns={columns: f"visit.{columns}"})
+        found = {one_of_them(TALK, row, said, Random(number)) for number in range(8)}
+        assert words in found
+        assert all(one.endswith(" ones") == (columns == "status") for one in found)
