@@ -308,8 +308,9 @@ class Teller:
         self._phrasing.is_full = True
         moment = next(intent.later for _, intent in asked)
         is_replacing = any(intent.replaces is not None for _, intent in asked)
-        opening = forms()["replacing" if is_replacing else "adding"][moment]
-        sentences = self._sentences(asked, self._requests(asked), opening, forms()["adding_ask"][moment])
+        opening, question = forms()["replacing" if is_replacing else "adding"], forms()["adding_ask"]
+        which = f"{moment}_several" if len(asked) > 1 and f"{moment}_several" in opening else moment
+        sentences = self._sentences(asked, self._requests(asked), opening[which], question[which])
         return self._in_manner(" ".join(sentences))
 
     def _in_manner(self, text: str) -> str:

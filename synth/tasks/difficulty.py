@@ -27,8 +27,8 @@ def level_of(
 
     | level | holds |
     | ---: | --- |
-    | 5 | two of these four: 9 calls, 5 writes, 4 forms, a demanding form among 3 |
-    | 4 | two of these five: 6 calls, 3 writes, 3 forms, a demanding form, 2 domains |
+    | 5 | two of these four: 10 calls, 5 writes, 4 forms, a demanding form among 3 |
+    | 4 | two of these five: 8 calls, 3 writes, 3 forms, a demanding form, 2 domains |
     | 3 | 5 calls with a form, 2 writes or 2 domains; 2 forms; a form with 2 writes; 7 calls; or 4 told values |
     | 2 | 4 calls, or 2 writes, or a form, or 2 domains, or 2 told values |
     | 1 | anything |
@@ -47,9 +47,9 @@ def level_of(
     """
     asked = {*forms}
     is_demanding = is_foreseen or bool(asked & DEMANDING)
-    if (calls >= 9) + (writes >= 5) + (len(asked) >= 4) + (is_demanding and len(asked) >= 3) >= 2:
+    if (calls >= 10) + (writes >= 5) + (len(asked) >= 4) + (is_demanding and len(asked) >= 3) >= 2:
         return 5
-    if (calls >= 6) + (writes >= 3) + (len(asked) >= 3) + is_demanding + (domains >= 2) >= 2:
+    if (calls >= 8) + (writes >= 3) + (len(asked) >= 3) + is_demanding + (domains >= 2) >= 2:
         return 4
     if (calls >= 5 and (asked or writes >= 2 or domains >= 2)) or len(asked) >= 2 or (asked and writes >= 2):
         return 3

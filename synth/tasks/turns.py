@@ -25,10 +25,10 @@ SCARCE = {
     "choice": 1.7,
     "comparison": 1.6,
     "batch": 4.5,
-    "change_of_mind": 3.9,
-    "fallback": 3.8,
+    "change_of_mind": 4.4,
+    "fallback": 4.6,
     "what_if": 9,
-    "errands": 12,
+    "errands": 11,
 }
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
 MOST_VAIN = 150

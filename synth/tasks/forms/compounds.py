@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from random import Random
+from typing import NamedTuple
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.task import Split
 from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
 from synth.contracts.visibility import column_origins
-from synth.simulation.generation import visit_weight
 from synth.tasks.kinds.recipe import AbleToAsk
 
 LEAST_PARTS, SIZES = 3, 6
@@ -25,6 +25,12 @@ FORMED_SHARE = {"do": 0.7, "inform": 0.6, "refuse": 0.6}
 """Kind -> how often a part of a compound is in a form of its own. Few people err in all that they ask."""
 CORE = 2
 """Parts of a compound that turn on an outcome or have a catch, at most."""
+QUESTION_OF = 3
+"""Of so many parts one may be a question, beside a first one."""
+PERSONS_TRIED = 3
+"""Persons who are tried for one compound; whoever has most of it is taken."""
+TURNS = 3
+"""How often each family is tried for one compound."""
 MOST_DRAWN = 3
 """Templates of a family that are tried as a part, of those that have a form, and of the plain ones."""
 OTHER_PERSONS = 2
@@ -64,32 +70,43 @@ def grown_parts(
 
     Deeds and questions; what is declined comes last. No part says `that invoice` where an earlier one has one, too.
     """
-    person = random.choices(able.persons, [visit_weight(at + 1) for at in range(len(able.persons))])[0] if able else ""
-    deeds = size - 1 - random.randrange(2)
-    wanted = ["do"] * deeds + ["refuse" if random.random() < DECLINED_SHARE else "inform", "inform"]
+    most: list[TaskTemplate] = []
+    whose = ""
+    for person in random.sample(able.persons, min(len(able.persons), PERSONS_TRIED)) if able else [""]:
+        parts = _parts_of_person(group, size, random, _Asking(person, able) if able else None, blueprint)
+        if len(parts) > len(most):
+            most, whose = parts, person
+        if len(most) == size:
+            break
+    others = random.sample(able.persons, min(len(able.persons), OTHER_PERSONS)) if able else []
+    return most, list(dict.fromkeys([whose, *others])) if able and most else []
+
+
+def _parts_of_person(
+    group: Sequence[list[TaskTemplate]], size: int, random: Random, asking: "_Asking | None", blueprint: Blueprint
+) -> list[TaskTemplate]:
+    """Parts that one person has together, up to a size; none if they do not go together."""
+    questions = 1 + random.randrange(1 + size // QUESTION_OF)
+    wanted = ["do"] * (size - 1) + ["inform"] * questions + ["refuse"] * (random.random() < DECLINED_SHARE)
     parts: list[TaskTemplate] = []
     families = random.sample(group, len(group))
     # What goes deep is the core; whatever else the person has goes with it.
-    for family, is_core in [*((one, True) for one in families), *((one, False) for one in families)]:
+    for turn, family in ((turn, family) for turn in range(TURNS) for family in families):
+        is_core = turn == 0
         # A deed may be asked about, too: what would it cost?
         kinds = [kind for kind in wanted if any(one.kind == kind for one in family)]
         is_taken = any((part.base or part.id) == (family[0].base or family[0].id) for part in parts)
-        if not kinds or is_taken or len(parts) == (CORE if is_core else size):
+        if not kinds or is_taken or len(parts) >= (CORE if is_core else size):
             continue
         kind = random.choice(kinds)
         forms = {form for part in parts for form in part.forms}
         for part in _drawn([one for one in family if one.kind == kind], forms, random, is_core=is_core):
             longer = _in_order([*parts, part])
-            if is_plain_what_is_meant(longer, blueprint) and (
-                able is None or _has_together(longer, part, person, able)
-            ):
+            if is_plain_what_is_meant(longer, blueprint) and (asking is None or asking.have(longer, part)):
                 parts = longer
                 wanted.remove(kind)
                 break
-    if able and not (go_together(parts) and able(compound(parts), [person])):
-        return [], []
-    others = random.sample(able.persons, min(len(able.persons), OTHER_PERSONS)) if able else []
-    return parts, list(dict.fromkeys([person, *others])) if able else []
+    return parts if asking is None or (go_together(parts) and asking.have_all(parts)) else []
 
 
 def is_plain_what_is_meant(parts: Sequence[TaskTemplate], blueprint: Blueprint) -> bool:
@@ -112,13 +129,23 @@ def _in_order(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
     return sorted(_clear(parts), key=lambda part: 0 if first and part.id == first.id else ranks.get(part.kind, 3))
 
 
-def _has_together(parts: Sequence[TaskTemplate], new: TaskTemplate, person: str, able: AbleToAsk) -> bool:
-    """Whether a person who has all parts but the new one has them all together."""
-    if not able(new, [person]):
-        return False
-    # Several questions may take a single look-up: what else is wanted will tell.
-    is_open = len(parts) < LEAST_PARTS or all(part.kind == "inform" for part in parts)
-    return is_open or (go_together(parts) and bool(able(compound(parts), [person])))
+class _Asking(NamedTuple):
+    """A person whose compound grows."""
+
+    person: str
+    able: AbleToAsk
+
+    def have(self, parts: Sequence[TaskTemplate], new: TaskTemplate) -> bool:
+        """Whether somebody who has all parts but the new one has them all together."""
+        if not self.able(new, [self.person]):
+            return False
+        # Several questions may take a single look-up: what else is wanted will tell.
+        is_open = len(parts) < LEAST_PARTS or all(part.kind == "inform" for part in parts)
+        return is_open or (go_together(parts) and self.have_all(parts))
+
+    def have_all(self, parts: Sequence[TaskTemplate]) -> bool:
+        """Whether they have all parts together."""
+        return bool(self.able(compound(parts), [self.person]))
 
 
 def _drawn(

@@ -12,11 +12,12 @@ from typing import NamedTuple
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import CallResult
 from skillweave.schema.criteria import RequestForm
+from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json
 from skillweave.schema.task import Moment
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
-from synth.contracts.visibility import is_owned_by_person
+from synth.contracts.visibility import is_owned_by_person, subject_entity
 from synth.tasks.forms.compounds import (
     LEAST_PARTS,
     SIZES,
@@ -83,7 +84,7 @@ class ErrandsForm(FormRecipe):
         """
         instance = Instance()
         answers: list[tuple[TaskTemplate, Instance]] = []
-        spoken_of = _SpokenOf(set(), set())
+        spoken_of = _SpokenOf(set(), set(), set())
         start = _at_once(setting)
         for number, part in enumerate(parts_of(setting.template)):
             made = _part_apart(setting, part, instance, spoken_of)
@@ -105,44 +106,67 @@ class ErrandsForm(FormRecipe):
 
 
 class _SpokenOf(NamedTuple):
-    """Rows of the person that parts of a compound are about."""
+    """Keys of rows of the person that parts of a compound are about."""
 
     changed: set[str]
     """What deeds are about, and what is declined."""
     asked: set[str]
     """What questions are about."""
+    behind: set[str]
+    """What the rows of deeds refer to: the appointment of an invoice that is paid."""
 
 
 def _part_apart(setting: FormSetting, part: TaskTemplate, before: Instance, spoken_of: _SpokenOf) -> Instance:
     """An instance of a part about other things than the deeds before it, noted in `spoken_of`; the first of a few.
 
-    Nobody adds a bag to a booking and has it cancelled, or asks when the order comes that they want for another day.
-    Nor does a part name a row that those before it make: who writes the first message does not know it.
+    Nobody adds a bag to a booking and has it cancelled, pays for what they cancel, or asks when the order comes that
+    they want for another day. Nor does a part name a row that those before it make: who writes the first message does
+    not know it.
 
     Raises:
         NoInstance: There is none.
     """
     is_question = part.kind == "inform"
-    taken = spoken_of.changed if is_question else spoken_of.changed | spoken_of.asked
     new = {key for result in setting.run(before.golden) for key in result.minted}
     for _ in range(MOST_DRAWS):
         made = setting.after(before.golden).plain(part)
         own = _own_rows(setting, made)
-        if own.isdisjoint(taken) and not any(row.key in new for row in made.rows):
+        behind = set[str]() if is_question else _referred_to(setting, own)
+        taken = spoken_of.changed if is_question else spoken_of.changed | spoken_of.asked | spoken_of.behind
+        is_apart = taken.isdisjoint(own) and behind.isdisjoint(spoken_of.changed)
+        if is_apart and not any(row.key in new for row in made.rows):
             (spoken_of.asked if is_question else spoken_of.changed).update(own)
+            spoken_of.behind.update(behind)
             return made
     raise NoInstance("two requests are about the same thing")
 
 
-def _own_rows(setting: FormSetting, made: Instance) -> set[str]:
-    """The rows of the person that a part speaks of."""
+def _own_rows(setting: FormSetting, made: Instance) -> dict[str, Entity]:
+    """The rows of the person that a part speaks of, by key; each with its entity."""
     blueprint = setting.world.blueprint
-    named = [(row.entity, row.key) for row in made.rows if row.entity and row.key]
-    own = {key for entity, key in named if is_owned_by_person(blueprint, blueprint.entity(entity))}
+    named = [(blueprint.entity(row.entity), row.key) for row in made.rows if row.entity and row.key]
+    own = {key: entity for entity, key in named if is_owned_by_person(blueprint, entity)}
     for about in (row for row in made.rows if row.parameter is None and row.columns):
+        subject = subject_entity(blueprint, setting.tool(about.read))
         listed = [row for row in rows_of(made.results[about.call]) if fits(row, about.columns)]
-        own |= {str(row[column]) for row in listed for column in key_columns(setting.world, about.read)}
+        for key in (str(row[column]) for row in listed for column in key_columns(setting.world, about.read)):
+            own.setdefault(key, blueprint.entity(subject or blueprint.core_entity))
     return own
+
+
+def _referred_to(setting: FormSetting, own: Mapping[str, Entity]) -> set[str]:
+    """Keys of the person's other rows that rows of theirs refer to."""
+    blueprint, found = setting.world.blueprint, set[str]()
+    with setting.open() as session:
+        for key, entity in own.items():
+            parents = [
+                one.name
+                for one in entity.attributes
+                if one.references and is_owned_by_person(blueprint, blueprint.target(one.references)[0])
+            ]
+            rows = session.query(f"SELECT * FROM {entity.table} WHERE {entity.key} = :key", {"key": key})
+            found |= {str(row[name]) for row in rows for name in parents if row[name] is not None}
+    return found
 
 
 def _check_lasting(setting: FormSetting, whole: Instance, part: TaskTemplate, made: Instance) -> None:
