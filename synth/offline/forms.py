@@ -122,7 +122,9 @@ def _left_out(talk: Talk, rows: KnownRows, words: Mapping[str, str], random: Ran
 
 
 def one_of_them(talk: Talk, row: KnownRow, words: Mapping[str, str], random: Random) -> str:
-    """What is left out of several rows: `the cleaning one`, `the one on Friday 4 April`, `the cancelled ones`."""
+    """What is left out: `the cleaning one`, `the one on Friday 4 April`, `the cancelled ones`, `the refunds`."""
+    if [*row.columns] == ["kind"]:
+        return f"the {plural(words[row.columns['kind']])}"
     noun = "ones" if all(map(is_status, row.columns)) else "one"
     one = EntityTalk(noun=noun, qualifiers=_adjectival(talk_of(talk, row.entity), row.columns, words))
     return refer(_with_noun(talk, row.entity, one), row, words, random)

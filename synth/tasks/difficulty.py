@@ -21,14 +21,21 @@ DEMANDING = frozenset({"aggregate", "batch", "change_of_mind", "fallback", "what
 
 
 def level_of(
-    *, calls: int, writes: int, domains: int = 1, told: int = 0, forms: Collection[str] = (), is_foreseen: bool = False
+    *,
+    calls: int,
+    writes: int,
+    domains: int = 1,
+    told: int = 0,
+    forms: Collection[str] = (),
+    is_foreseen: bool = False,
+    amounts: int = 0,
 ) -> int:
     """The level of a task: the highest of which the line holds.
 
     | level | holds |
     | ---: | --- |
     | 5 | two of these four: 10 calls, 5 writes, 4 forms, a demanding form among 3 |
-    | 4 | two of these five: 8 calls, 3 writes, 3 forms, a demanding form, 2 domains |
+    | 4 | two of these six: 8 calls, 3 writes, 3 forms, a demanding form, 2 domains, 12 amounts to add up |
     | 3 | 5 calls with a form, 2 writes or 2 domains; 2 forms; a form with 2 writes; 7 calls; or 4 told values |
     | 2 | 4 calls, or 2 writes, or a form, or 2 domains, or 2 told values |
     | 1 | anything |
@@ -44,12 +51,13 @@ def level_of(
         told: Values that the user has to be told.
         forms: Names of the forms in which the request is put.
         is_foreseen: Whether something turns on what a call would come to.
+        amounts: Amounts that have to be added up for one answer.
     """
     asked = {*forms}
     is_demanding = is_foreseen or bool(asked & DEMANDING)
     if (calls >= 10) + (writes >= 5) + (len(asked) >= 4) + (is_demanding and len(asked) >= 3) >= 2:
         return 5
-    if (calls >= 8) + (writes >= 3) + (len(asked) >= 3) + is_demanding + (domains >= 2) >= 2:
+    if (calls >= 8) + (writes >= 3) + (len(asked) >= 3) + is_demanding + (domains >= 2) + (amounts >= 12) >= 2:
         return 4
     if (calls >= 5 and (asked or writes >= 2 or domains >= 2)) or len(asked) >= 2 or (asked and writes >= 2):
         return 3
@@ -76,6 +84,7 @@ def difficulty_of(world: World, combination: Combination, *, facts: int = 0, sho
         told=len(combination.communicate),
         forms=[form.name for form in combination.forms],
         is_foreseen=any(form.foreseen for form in combination.forms),
+        amounts=max((len(fact.parts) for fact in combination.communicate), default=0),
     )
     return Difficulty(level=level, calls=len(golden), writes=writes, domains=domains, facts=facts, shortest=shortest)
 

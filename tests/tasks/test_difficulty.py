@@ -26,6 +26,8 @@ from tests.gates.clinic_tasks import WORLD, a_combination, a_template, call
         (4, {"calls": 7, "writes": 3, "forms": ["batch"]}),
         (4, {"calls": 8, "writes": 1, "forms": ["condition"], "is_foreseen": True}),
         (4, {"calls": 8, "writes": 1, "forms": ["choice", "condition", "errands"]}),
+        (2, {"calls": 2, "writes": 0, "forms": ["aggregate"], "amounts": 11}),
+        (4, {"calls": 2, "writes": 0, "forms": ["aggregate"], "amounts": 12}),
         (5, {"calls": 10, "writes": 2, "forms": ["choice", "what_if", "errands"]}),
         (5, {"calls": 12, "writes": 5, "forms": ["batch"]}),
         (5, {"calls": 10, "writes": 3, "forms": ["choice", "condition", "batch", "errands"]}),

@@ -21,7 +21,6 @@ from synth.tasks.forms.form import (
     FormSetting,
     ListedRow,
     add_form,
-    came_to_nothing,
     formed,
     is_amount,
     key_columns,
@@ -29,7 +28,7 @@ from synth.tasks.forms.form import (
     plain,
     rows_in_every_view,
 )
-from synth.tasks.forms.row_sets import MeantRows, Rows, is_clear, is_meant, meant_rows
+from synth.tasks.forms.row_sets import MeantRows, Rows, adds_nothing, is_clear, is_meant, meant_rows
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.replay import Rejected, rows_of
 
@@ -56,7 +55,8 @@ class AggregateForm(FormRecipe):
             for column in _amount_columns(tool):
                 yield _adding_up(base, source, calls, column, nouns.get((tool.name, column), noun_of(column)))
             for detail, name in _details(tool, source):
-                for column in _amount_columns(detail):
+                # Of what belongs to a row nothing is left out: no refunds and no deposits.
+                for column in _amount_columns(detail) if "kind" not in column_origins(detail) else ():
                     noun = f"{name_in_words(name).lower()} {noun_of(column)}"
                     yield _adding_up(base, source, [*calls, TemplateCall(tool=detail.name)], column, noun)
 
@@ -137,10 +137,10 @@ _UNADDED = frozenset(
 def _amount_columns(tool: Tool) -> list[str]:
     """Amounts that people add up: what single things cost by the day, limits and estimates are none.
 
-    None of a list that has refunds beside payments: their amounts have the same sign.
+    Of rows of several kinds those of payments, of which refunds are left out: their amounts have the same sign.
     """
     columns = [*column_origins(tool)]
-    if "kind" in columns or "payment" in tool.name:
+    if "kind" in columns and "payment" not in tool.name:
         return []
     return [column for column in columns if column.endswith("_cents") and _UNADDED.isdisjoint(column.split("_"))]
 
@@ -172,7 +172,7 @@ def _of_rows(setting: FormSetting, rows: Rows, one: MeantRows) -> Instance | Non
     amounts = [part for part in parts if isinstance(part, int) and is_amount(column, part)]
     total = sum(amounts)
     # What came to nothing is neither paid nor owed; whoever means it says so.
-    if any(came_to_nothing(rows[index]) for index in one.meant):
+    if any(adds_nothing(rows[index]) for index in one.meant):
         return None
     is_simple = len(amounts) < LEAST_SUMMANDS or total < LEAST_CENTS or total in _amounts([*rows, *summed], column)
     if is_simple or len(amounts) != len(parts) or total in _shown_anyway(setting):

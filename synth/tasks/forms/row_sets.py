@@ -45,13 +45,13 @@ def meant_rows(
 
     Args:
         most: Rows of a set without an exception.
-        without_ended: Whether what came to nothing is left out of each set: `not counting the cancelled ones`.
+        without_ended: Whether what adds nothing is left out of each set: `without the cancelled ones` or `the refunds`.
     """
     rows, read, random = listed.rows, listed.mention.read, setting.random
     tool = setting.tool(read)
     spoken = [name for name in setting.template.referred_by.get(read, []) if rows and name in rows[0]]
     shared = {
-        *(name for name in spoken if not is_incidental(name)),
+        *(name for name in spoken if not is_incidental(name) and not _tells_payments_apart(name, rows)),
         *(name for name in (rows[0] if rows else ()) if is_status(name)),
     }
     subject = listed.mention.entity or subject_entity(setting.world.blueprint, tool)
@@ -79,9 +79,9 @@ def meant_rows(
         if not all(is_clear(row, wish) for row in rows):
             continue
         meant = [index for index, row in enumerate(rows) if in_set(row, wish)]
-        ended = [index for index in meant if came_to_nothing(rows[index])] if without_ended else []
+        ended = [index for index in meant if adds_nothing(rows[index])] if without_ended else []
         if ended:
-            yield from _of_the_others(wish, rows, meant, ended)
+            yield from _of_the_others(wish, rows, meant, ended, random)
             continue
         without = _exception(setting, read, rows, meant, random, {*wish.columns}) if random.random() < 0.7 else None
         if without is not None:
@@ -92,13 +92,38 @@ def meant_rows(
             yield MeantRows(wish.model_copy(update={"size": len(meant)}), meant, [])
 
 
-def _of_the_others(wish: RowSet, rows: Rows, meant: Sequence[int], ended: Sequence[int]) -> Iterator[MeantRows]:
-    """The set without all rows of the statuses in which some came to nothing, if only these have them."""
-    statuses = [*dict.fromkeys(rows[index].get("status") for index in ended)]
-    left = [index for index in meant if rows[index].get("status") not in statuses]
-    if len(left) + len(ended) == len(meant) and "status" not in wish.columns and len(statuses) <= MOST_STATUSES:
-        words: list[dict[str, Json]] = [{"status": status} for status in statuses]
-        yield MeantRows(wish.model_copy(update={"excepted": words, "size": len(left)}), left, [*ended])
+def _tells_payments_apart(column: str, rows: Rows) -> bool:
+    """Whether a column has the kinds of payments: nobody asks for their settlement payments."""
+    return column == "kind" and any(row.get(column) == _REFUND for row in rows)
+
+
+def adds_nothing(row: Mapping[str, Json]) -> bool:
+    """Whether a row is neither paid nor owed any more, or is money that went back."""
+    return came_to_nothing(row) or row.get("kind") == _REFUND
+
+
+_REFUND, _DEPOSIT = "refund", "deposit"
+"""Kinds of payments: one goes the other way, and people often leave the other out when they add up."""
+DEPOSITS_OUT_SHARE = 0.5
+"""How often they do."""
+
+
+def _of_the_others(
+    wish: RowSet, rows: Rows, meant: Sequence[int], ended: Sequence[int], random: Random
+) -> Iterator[MeantRows]:
+    """The set without all rows of the statuses or kinds in which some add nothing, if only these have them."""
+    column = "kind" if any(rows[index].get("kind") == _REFUND for index in ended) else "status"
+    out = [*dict.fromkeys(rows[index].get(column) for index in ended)]
+    left = [index for index in meant if rows[index].get(column) not in out]
+    if not left or len(left) + len(ended) != len(meant) or column in wish.columns or len(out) > MOST_STATUSES:
+        return
+    others = [index for index in left if rows[index].get("kind") != _DEPOSIT]
+    if 0 < len(others) < len(left) and column == "kind" and random.random() < DEPOSITS_OUT_SHARE:
+        out, left = [*out, _DEPOSIT], others
+    excepted = [index for index in meant if index not in left]
+    yield MeantRows(
+        wish.model_copy(update={"excepted": [{column: one} for one in out], "size": len(left)}), left, excepted
+    )
 
 
 def _may_be_meant(column: str, rows: Rows) -> bool:
