@@ -99,12 +99,20 @@ def rows_together(
     named = _RELATIVE.sub(lambda match: f"that {_VERBS.get(match['verb'] or 'is', (match['verb'] or '')[:-1])}", named)
     all_of = "" if alone else random.choice(parts["all_added" if is_sum else "all"])
     said = [*([all_of] if all_of else []), "my" if own.mine else "the", named]
-    if rows.month:
-        way = random.choice(parts["since_month" if rows.since else "in_month"])
-        said.append(way.format(month=words[rows.month]))
+    said += [months] if (months := _months(rows, words, random, "in_month")) else []
     if rows.excepted:
         said.append(_left_out(talk, rows, words, random, parts["but"]))
     return tidy(" ".join(said))
+
+
+def _months(rows: KnownRows, words: Mapping[str, str], random: Random, in_month: str) -> str:
+    """`since January`, `in April`; empty if rows of all months are meant.
+
+    Args:
+        in_month: The frames for a single month.
+    """
+    ways = forms()["since_month" if rows.since else in_month]
+    return str(random.choice(ways)).format(month=words[rows.month]) if rows.month else ""
 
 
 def up_to(talk: Talk, rows: KnownRows, words: Mapping[str, str], random: Random) -> str:
@@ -136,9 +144,13 @@ def sum_asked(talk: Talk, intent: Intent, words: Mapping[str, str], random: Rand
         return intent.ask
     sums: dict[str, list[str]] = forms()["sums"]
     sort = "bill" if intent.noun in ("amount", "total") else intent.noun
+    # Whoever adds up all their payments asks what they have paid.
+    sort = "payments" if talk_of(talk, intent.every.entity).noun == "payment" and not intent.every.columns else sort
     way = random.choice(sums.get(sort, sums["other"]))
     rows = intent.every.model_copy(update={"excepted": []})
-    asked = way.format(rows=rows_together(talk, rows, words, random, is_sum=True), thing=thing_of(intent.noun))
+    named = rows_together(talk, rows, words, random, is_sum=True)
+    when = _months(rows, words, random, "when_paid")
+    asked = tidy(way.format(rows=named, thing=thing_of(intent.noun), when=when).rstrip())
     return (
         f"{asked}, {_left_out(talk, intent.every, words, random, forms()['without'])}"
         if intent.every.excepted

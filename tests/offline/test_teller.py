@@ -1,11 +1,12 @@
+import re
 from random import Random
 
 import pytest
 
-from skillweave.schema.request import Intent, KnownFact, KnownRow, UserRequest
+from skillweave.schema.request import Intent, KnownFact, KnownRow, KnownRows, UserRequest
 from skillweave.schema.task import Persona
 from skillweave.user_prompt import STYLES
-from synth.offline.forms import one_of_them
+from synth.offline.forms import one_of_them, sum_asked
 from synth.offline.services import EntityTalk, Talk, ToolTalk
 from synth.offline.teller import Teller
 from synth.offline.wording import action, named, with_article
@@ -282,10 +283,34 @@ def test_a_belief_in_a_goal_is_the_user_s() -> None:
     assert "You believe that it is Friday 24 January at 09:30." in Teller(changed, TALK, Random(0)).tell().goal
 
 
-def test_all_rows_of_a_status_are_left_out_together_and_one_by_its_name() -> None:
-    said = {"visit.status": "cancelled", "visit.treatment_name": "check-up"}
-    for columns, words in (("status", "the cancelled ones"), ("treatment_name", "the check-up one")):
-        row = KnownRow(entity="Appointment", columns={columns: f"visit.{columns}"})
+def test_all_rows_of_a_status_or_kind_are_left_out_together_and_one_by_its_name() -> None:
+    said = {"visit.status": "cancelled", "visit.treatment_name": "check-up", "visit.kind": "refund"}
+    for column, words in (
+        ("status", "the cancelled ones"),
+        ("treatment_name", "the check-up one"),
+        ("kind", "the refunds"),
+    ):
+        row = KnownRow(entity="Appointment", columns={column: f"visit.{column}"})
         found = {one_of_them(TALK, row, said, Random(number)) for number in range(8)}
         assert words in found
-        assert all(one.endswith(" ones") == (columns == "status") for one in found)
+        assert all(one.endswith("s") == (column != "treatment_name") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("month", "since", "when"), [(None, False, ""), ("m", True, "(since|from) March( on)?"), ("m", False, "in March")]
+)
+def test_who_adds_up_all_their_payments_asks_what_they_paid(month: str | None, when: str, *, since: bool) -> None:
+    rows = KnownRows(
+        entity="Payment",
+        columns={},
+        month=month,
+        since=since,
+        excepted=[KnownRow(entity="Payment", columns={"kind": "k"})],
+    )
+    intent = Intent(kind="hear", tool="list_my_payments", noun="amount", every=rows)
+    talk = TALK.model_copy(update={"entities": {**TALK.entities, "Payment": EntityTalk(noun="payment", mine=True)}})
+    for number in range(20):
+        asked = sum_asked(talk, intent, {"k": "refund", "m": "March"}, Random(number))
+        assert re.fullmatch(
+            rf"(how much|what) .*\b(paid you|from me)[ a-z]*{' ' if when else ''}{when}, .*the refunds", asked
+        ), asked

@@ -81,7 +81,7 @@ def meant_rows(
         meant = [index for index, row in enumerate(rows) if in_set(row, wish)]
         ended = [index for index in meant if adds_nothing(rows[index])] if without_ended else []
         if ended:
-            yield from _of_the_others(wish, rows, meant, ended, random)
+            yield from without_what_adds_nothing(wish, rows, meant, ended, random)
             continue
         without = _exception(setting, read, rows, meant, random, {*wish.columns}) if random.random() < 0.7 else None
         if without is not None:
@@ -108,7 +108,7 @@ DEPOSITS_OUT_SHARE = 0.5
 """How often they do."""
 
 
-def _of_the_others(
+def without_what_adds_nothing(
     wish: RowSet, rows: Rows, meant: Sequence[int], ended: Sequence[int], random: Random
 ) -> Iterator[MeantRows]:
     """The set without all rows of the statuses or kinds in which some add nothing, if only these have them."""

@@ -58,6 +58,16 @@ def test_errands_pass_all_gates_with_the_courses_of_their_parts() -> None:
     assert "choice_runner_up" in str(found.gates.mutants["sorts"])
 
 
+def test_nobody_pays_for_what_they_cancel() -> None:
+    both = compound([named("pay"), named("cancel"), named("ask_fee")])
+    about = {str(row["fee_id"]): row["appointment_id"] for row in WORLD.session().rows("fee")}
+    found = [one for seed in map(str, range(20)) for one in instances(both, seed)]
+    assert found
+    for one in found:
+        given = {call.tool: {*map(str, call.arguments.values())} for call in one.golden}
+        assert given["cancel_appointment"].isdisjoint(str(about[fee]) for fee in given["pay_fee"] & {*about})
+
+
 @pytest.mark.parametrize("template", templates(), ids=lambda template: template.id.partition("/")[2])
 @pytest.mark.parametrize("login", ["session", "conversation"])
 def test_an_instance_replays_lawfully_and_its_steps_and_words_are_those_of_its_calls(

@@ -1,0 +1,49 @@
+"""Sets of rows that are added up leave out what adds nothing, by the words that everybody uses for it."""
+
+from random import Random
+
+import pytest
+
+from skillweave.schema.combination import RowSet
+from skillweave.schema.record import Json
+from synth.tasks.forms.row_sets import adds_nothing, is_meant, without_what_adds_nothing
+
+
+def rows(*values: str, column: str = "kind") -> list[dict[str, Json]]:
+    return [{"payment_id": f"P-{at}", column: value} for at, value in enumerate(values)]
+
+
+def left(listed: list[dict[str, Json]], seed: int = 0) -> list[tuple[list[int], list[dict[str, Json]]]]:
+    ended = [at for at, row in enumerate(listed) if adds_nothing(row)]
+    wish = RowSet(entity="Payment", size=0)
+    found = [*without_what_adds_nothing(wish, listed, range(len(listed)), ended, Random(seed))]
+    for one in found:
+        assert [at for at, row in enumerate(listed) if is_meant(row, one.rows)] == one.meant
+        assert one.rows.size == len(one.meant)
+        assert sorted([*one.meant, *one.excepted]) == [*range(len(listed))]
+    return [(one.meant, one.rows.excepted) for one in found]
+
+
+def test_refunds_are_left_out_and_often_deposits_too() -> None:
+    listed = rows("settlement", "refund", "deposit", "settlement")
+    ways = [left(listed, seed)[0] for seed in range(20)]
+    assert ([0, 2, 3], [{"kind": "refund"}]) in ways
+    assert ([0, 3], [{"kind": "refund"}, {"kind": "deposit"}]) in ways
+    assert {str(excepted) for _, excepted in ways} == {
+        "[{'kind': 'refund'}]",
+        "[{'kind': 'refund'}, {'kind': 'deposit'}]",
+    }
+
+
+def test_deposits_stay_where_nothing_else_would() -> None:
+    assert left(rows("deposit", "refund", "deposit")) == [([0, 2], [{"kind": "refund"}])]
+
+
+@pytest.mark.parametrize("values", [("refund", "refund"), ("cancelled", "cancelled")])
+def test_nothing_is_left_of_what_all_adds_nothing(values: tuple[str, ...]) -> None:
+    assert left(rows(*values, column="kind" if "refund" in values else "status")) == []
+
+
+def test_statuses_that_come_to_nothing_are_left_out_together() -> None:
+    listed = rows("paid", "cancelled", "no_show", "paid", column="status")
+    assert left(listed) == [([0, 3], [{"status": "cancelled"}, {"status": "no_show"}])]
