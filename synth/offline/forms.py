@@ -145,7 +145,8 @@ def sum_asked(talk: Talk, intent: Intent, words: Mapping[str, str], random: Rand
     sums: dict[str, list[str]] = forms()["sums"]
     sort = "bill" if intent.noun in ("amount", "total") else intent.noun
     # Whoever adds up all their payments asks what they have paid.
-    sort = "payments" if talk_of(talk, intent.every.entity).noun == "payment" and not intent.every.columns else sort
+    is_plain = not intent.every.columns and all([*row.columns] == ["kind"] for row in intent.every.excepted)
+    sort = "payments" if is_plain and talk_of(talk, intent.every.entity).noun == "payment" else sort
     way = random.choice(sums.get(sort, sums["other"]))
     rows = intent.every.model_copy(update={"excepted": []})
     named = rows_together(talk, rows, words, random, is_sum=True)

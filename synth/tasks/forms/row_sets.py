@@ -94,7 +94,7 @@ def meant_rows(
 
 def _tells_payments_apart(column: str, rows: Rows) -> bool:
     """Whether a column has the kinds of payments: nobody asks for their settlement payments."""
-    return column == "kind" and any(row.get(column) == _REFUND for row in rows)
+    return column == "kind" and any(row.get(column) in (_REFUND, _SETTLEMENT) for row in rows)
 
 
 def adds_nothing(row: Mapping[str, Json]) -> bool:
@@ -102,8 +102,8 @@ def adds_nothing(row: Mapping[str, Json]) -> bool:
     return came_to_nothing(row) or row.get("kind") == _REFUND
 
 
-_REFUND, _DEPOSIT = "refund", "deposit"
-"""Kinds of payments: one goes the other way, and people often leave the other out when they add up."""
+_SETTLEMENT, _REFUND, _DEPOSIT = "settlement", "refund", "deposit"
+"""Kinds of payments: refunds go the other way, and people often leave deposits out when they add up."""
 DEPOSITS_OUT_SHARE = 0.5
 """How often they do."""
 
