@@ -13,6 +13,7 @@ from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.world import World
+from synth.contracts.visibility import is_owned_by_person, subject_entity
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -107,15 +108,23 @@ def _is_of_business(goal: TaskTemplate, source: TemplateSource) -> bool:
 def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource) -> tuple[str, str] | None:
     """The parameters of the only calls of two templates that name the same kind of row, looked up by either.
 
-    There are none if only one of the two pays: nobody pays instead of cancelling.
+    There are none if only one of the two pays: nobody pays instead of cancelling. Nor if the row is the person's own
+    and just one of the two is about the row itself: nobody adds a driver instead of extending a rental.
     """
     if _pays(first, source) != _pays(second, source):
         return None
-    for one in source.blueprint.tool(first.calls[0].tool).parameters:
-        for other in source.blueprint.tool(second.calls[0].tool).parameters:
+    blueprint = source.blueprint
+    tools = [blueprint.tool(template.calls[0].tool) for template in (first, second)]
+    for one in tools[0].parameters:
+        for other in tools[1].parameters:
             is_same = one.refers_to is not None and one.refers_to == other.refers_to
             if is_same and first.calls[0].found_by.get(one.name) and second.calls[0].found_by.get(other.name):
-                return one.name, other.name
+                entity = blueprint.target(one.refers_to or "")[0]
+                about = [subject_entity(blueprint, tool) for tool in tools]
+                is_either = entity.name in about and about != [entity.name] * 2
+                is_part = about[0] == about[1] != entity.name
+                if not is_owned_by_person(blueprint, entity) or not (is_either or is_part):
+                    return one.name, other.name
     return None
 
 
