@@ -35,10 +35,12 @@ def other_records(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     twice = [same for call in calls for same in ([call] if call.golden in once else [call, call])]
     ways = {
         "noted": [*calls, decline_call(wanted.rule, note="They asked for it twice.")],
-        "looked_twice": [*twice, record],
         "recorded_first": [record, *calls],
         "recorded_thrice": [record, *calls, record, record],
     }
+    # Whoever looks twice may run into a planted fault where nobody else does, and lack what comes next.
+    if not executor.execute(twice).unexecuted:
+        ways["looked_twice"] = [*twice, record]
     for name, made in ways.items():
         yield held_out_passing(executor, name, [*executed_parts(executor, made), Utterance(no)], described_calls(made))
     late = [*executed_parts(executor, calls), Utterance(no, "Why?"), executor.golden.steps[-1:], Utterance(no)]
