@@ -23,7 +23,7 @@ HELPINGS = 3
 SCARCE = {
     "aggregate": 3.9,
     "choice": 1.7,
-    "comparison": 1.6,
+    "comparison": 2.2,
     "batch": 4.5,
     "change_of_mind": 4.4,
     "fallback": 4.6,
