@@ -110,14 +110,22 @@ def _parts_of_person(
 
 
 def is_plain_what_is_meant(parts: Sequence[TaskTemplate], blueprint: Blueprint) -> bool:
-    """Whether no part takes over what an earlier part's deed results in, too: nobody could tell which is meant."""
+    """Whether no part takes over what an earlier part's deed results in, too, or does what it does to no certain row.
+
+    Nobody could tell which is meant; and nobody pays off a part of a balance, and then another.
+    """
     shown: set[str] = set()
+    done: set[str] = set()
     for part in parts:
         sources = [source for call in part.calls for source in call.same.values()]
         if not shown.isdisjoint(column for source in sources for column in _COLUMN.findall(source)):
             return False
-        tools = [blueprint.tool(call.tool) for call in part.calls]
-        shown |= {column for tool in tools if tool.kind == "write" for column in column_origins(tool)}
+        writes = [tool for call in part.calls if (tool := blueprint.tool(call.tool)).kind == "write"]
+        shown |= {column for tool in writes for column in column_origins(tool)}
+        of_no_row = {tool.name for tool in writes if not any(one.refers_to for one in tool.parameters)}
+        if not done.isdisjoint(of_no_row):
+            return False
+        done |= of_no_row
     return True
 
 

@@ -120,25 +120,37 @@ def _part_apart(setting: FormSetting, part: TaskTemplate, before: Instance, spok
     """An instance of a part about other things than the deeds before it, noted in `spoken_of`; the first of a few.
 
     Nobody adds a bag to a booking and has it cancelled, pays for what they cancel, or asks when the order comes that
-    they want for another day. Nor does a part name a row that those before it make: who writes the first message does
-    not know it.
+    they want for another day. Nor does a part name a row that those before it make or change: who writes the first
+    message does not know it.
 
     Raises:
         NoInstance: There is none.
     """
     is_question = part.kind == "inform"
-    new = {key for result in setting.run(before.golden) for key in result.minted}
+    after = setting.after(before.golden)
+    left = _left_by_deeds(after, is_question=is_question)
     for _ in range(MOST_DRAWS):
-        made = setting.after(before.golden).plain(part)
+        made = after.plain(part)
         own = _own_rows(setting, made)
         behind = set[str]() if is_question else _referred_to(setting, own)
         taken = spoken_of.changed if is_question else spoken_of.changed | spoken_of.asked | spoken_of.behind
         is_apart = taken.isdisjoint(own) and behind.isdisjoint(spoken_of.changed)
-        if is_apart and not any(row.key in new for row in made.rows):
+        if is_apart and left.isdisjoint(row.key for row in made.rows):
             (spoken_of.asked if is_question else spoken_of.changed).update(own)
             spoken_of.behind.update(behind)
             return made
     raise NoInstance("two requests are about the same thing")
+
+
+def _left_by_deeds(after: FormSetting, *, is_question: bool) -> set[str | None]:
+    """Keys of the rows that deeds have made; and where it is no question those that they have changed.
+
+    Nobody gives up a slot and books it again.
+    """
+    person = after.world.blueprint.core.table
+    with after.open() as session:
+        changes = [change for change in session.diff() if change.table != person]
+    return {str(*change.key.values()) for change in changes if change.op == "insert" or not is_question}
 
 
 def _own_rows(setting: FormSetting, made: Instance) -> dict[str, Entity]:

@@ -68,6 +68,16 @@ def test_nobody_pays_for_what_they_cancel() -> None:
         assert given["cancel_appointment"].isdisjoint(str(about[fee]) for fee in given["pay_fee"] & {*about})
 
 
+def test_nobody_takes_again_what_they_have_just_given_up() -> None:
+    both = compound([named("cancel"), named("book")])
+    slots = {str(row["appointment_id"]): row["slot_id"] for row in WORLD.session().rows("appointment")}
+    found = [one for seed in map(str, range(40)) for one in instances(both, seed)]
+    assert found
+    for one in found:
+        given = {call.tool: call.arguments for call in one.golden}
+        assert slots[str(given["cancel_appointment"]["appointment_id"])] != given["book_appointment"]["slot_id"]
+
+
 @pytest.mark.parametrize("template", templates(), ids=lambda template: template.id.partition("/")[2])
 @pytest.mark.parametrize("login", ["session", "conversation"])
 def test_an_instance_replays_lawfully_and_its_steps_and_words_are_those_of_its_calls(

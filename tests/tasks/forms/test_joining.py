@@ -168,3 +168,14 @@ def test_no_part_takes_over_what_an_earlier_one_results_in_too() -> None:
     assert is_plain_what_is_meant([taking_over, named("move")], WORLD.blueprint)
     assert not is_plain_what_is_meant([named("move"), taking_over], WORLD.blueprint)
     assert is_plain_what_is_meant([named("ask_fee"), taking_over], WORLD.blueprint)
+
+
+def test_no_deed_that_names_no_row_is_wanted_twice() -> None:
+    tools = [
+        tool.model_copy(update={"parameters": []}) if tool.name == "pay_fee" else tool for tool in WORLD.blueprint.tools
+    ]
+    of_no_row = WORLD.blueprint.model_copy(update={"tools": tools})
+    twice = [named("pay"), named("cancel"), named("pay")]
+    assert is_plain_what_is_meant(twice, WORLD.blueprint)
+    assert not is_plain_what_is_meant(twice, of_no_row)
+    assert is_plain_what_is_meant(twice[:2], of_no_row)
