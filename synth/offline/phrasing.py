@@ -230,7 +230,8 @@ class Phrasing:
         if intent.every and intent.every.entity == row.entity and not row.columns:
             self.mentioned |= {*set_facts(intent.every)}
             return rows_together(self.talk, intent.every, self.words, self.random)
-        others = [other for key, other in intent.rows.items() if key != name]
+        # Two rows of one kind are told apart by all that is said of each.
+        others = [other for other in intent.rows.values() if other.entity != row.entity]
         return self._row_words(row, {fact for other in others for fact in other.columns.values()})
 
     def _without_repeats(self, row: KnownRow, intent: Intent, name: str) -> KnownRow:

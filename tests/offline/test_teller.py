@@ -314,3 +314,25 @@ def test_who_adds_up_all_their_payments_asks_what_they_paid(month: str | None, w
         assert re.fullmatch(
             rf"(how much|what) .*\b(paid you|from me)[ a-z]*{' ' if when else ''}{when}, .*the refunds", asked
         ), asked
+
+
+def test_of_two_rows_that_are_compared_each_has_all_its_words() -> None:
+    request = a_request("precise")
+    day = KnownFact(
+        id="appointment_2.starts_at",
+        value="2025-02-03 09:00:00",
+        words="Monday 3 February at 09:00",
+        type="datetime",
+        about="a: b",
+    )
+    again = KnownFact(
+        id="appointment_2.treatment_name", value="check-up", words="check-up", type="string", about="a: b"
+    )
+    first = request.wishes[0].rows["appointment_id"]
+    other = KnownRow(entity="Appointment", columns={"starts_at": day.id, "treatment_name": again.id})
+    hear = Intent(
+        tool="cancel", kind="hear", ask="compare", noun="fee", compared=True, rows={"row": first, "other": other}
+    )
+    changed = request.model_copy(update={"wishes": [hear], "known": [*request.known, day, again]})
+    for number in range(30):
+        assert Teller(changed, TALK, Random(number)).tell().goal.count("check-up") == 2
