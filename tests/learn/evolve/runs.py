@@ -19,7 +19,7 @@ def configured(place: Path, outputs: Path, agent: str = "Skilled", /, **evolve: 
     """A configuration with small sets of tasks."""
     sets = {
         "seed_tasks": {"split": "train", "limit": 2},
-        "explore": {"split": "train", "limit": 10},
+        "explore": {"split": "train", "limit": 24},
         "held_out": {"split": "validation", "limit": 8},
     }
     extra = {"outputs": str(outputs), "down": str(place / "down")}
