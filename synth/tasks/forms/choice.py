@@ -253,6 +253,9 @@ def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) 
     names = [name for name in dict.fromkeys([*spoken, *(rows[0] if rows else {})]) if rows and name in rows[0]]
     amounts = [name for name in names if _is_price(name) and all(is_amount(name, row.get(name)) for row in rows)]
     moments = [name for name in names if _BEGINS & {*name.split("_")} and all(is_moment(row.get(name)) for row in rows)]
+    # What is cheapest by the day has to be so in all, and the first by what a bill is for by the bill's own day.
+    totals = [name for name in names if name == "total_cents" and all(isinstance(row[name], int) for row in rows)]
+    issued = [name for name in names if name == "issued_at" and all(is_moment(row.get(name)) for row in rows)]
     # A bill has the day of what it is for, too; what is meant is the day by which it is due.
     due = [name for name in moments if "due" in name.split("_")]
     days = [name for name in due or moments if name in spoken]
@@ -277,7 +280,7 @@ def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) 
         ranked = sorted(fitting, key=lambda index: (str(type(rows[index][column])), rows[index][column]))
         if order == "most":
             ranked.reverse()
-        others = amounts if column in amounts else due or moments
+        others = [*amounts, *totals] if column in amounts else due or [*moments, *issued]
         is_clear = all(_is_first(rows, fitting, ranked[0], other, order) for other in others) if ranked else False
         if len(ranked) >= LEAST_ROWS and is_clear:
             yield Wish(Superlative(column=column, order=order), said, ranked[0], ranked, ranked[1])

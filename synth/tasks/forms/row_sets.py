@@ -65,7 +65,7 @@ def meant_rows(
         )
         wishes += [RowSet(entity=entity, columns={name: value}, size=0) for value in values]
     if day:
-        others = [name for name in rows[0] if name != day and _may_be_meant(name, rows)]
+        others = [name for name in rows[0] if name != day and may_be_meant(name, rows)]
         months = sorted({str(row[day])[:7] for row in rows})
         by_month = [
             one.model_copy(update={"day_column": day, "other_days": others, "month": m, "since": s})
@@ -126,11 +126,17 @@ def without_what_adds_nothing(
     )
 
 
-def _may_be_meant(column: str, rows: Rows) -> bool:
-    """Whether somebody who names a month may mean this day of a row: not when its record was made or changed."""
+def may_be_meant(column: str, rows: Rows) -> bool:
+    """Whether somebody who names a month may mean this day of a row.
+
+    Not when its record was changed; but the day of a payment, or that on which something was booked, may be meant.
+    """
+    if column in _MADE:
+        return all(is_moment(row.get(column)) for row in rows)
     return _RECORDED.isdisjoint(column.split("_")) and any(is_moment(row.get(column)) for row in rows)
 
 
+_MADE = frozenset({"paid_at", "booked_at"})
 _RECORDED = frozenset({"booked", "cancelled", "paid", "decided", "submitted", "added", "changed", "birth", "joined"})
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from skillweave.schema.combination import RowSet
 from skillweave.schema.record import Json
-from synth.tasks.forms.row_sets import adds_nothing, is_meant, without_what_adds_nothing
+from synth.tasks.forms.row_sets import adds_nothing, is_clear, is_meant, may_be_meant, without_what_adds_nothing
 
 
 def rows(*values: str, column: str = "kind") -> list[dict[str, Json]]:
@@ -47,3 +47,15 @@ def test_nothing_is_left_of_what_all_adds_nothing(values: tuple[str, ...]) -> No
 def test_statuses_that_come_to_nothing_are_left_out_together() -> None:
     listed = rows("paid", "cancelled", "no_show", "paid", column="status")
     assert left(listed) == [([0, 3], [{"status": "cancelled"}, {"status": "no_show"}])]
+
+
+def test_a_month_is_clear_only_if_the_payment_and_what_it_is_for_are_both_in_it() -> None:
+    listed: list[dict[str, Json]] = [
+        {"check_in": "2025-03-20", "paid_at": "2025-02-23 09:00:00"},
+        {"check_in": "2025-03-21", "paid_at": "2025-03-02 09:00:00"},
+    ]
+    assert may_be_meant("paid_at", listed)
+    assert not may_be_meant("paid_at", [*listed, {"check_in": "2025-03-22", "paid_at": None}])
+    assert not may_be_meant("changed_at", [{"changed_at": "2025-03-22 09:00:00"}])
+    since = RowSet(entity="Payment", size=1, day_column="check_in", other_days=["paid_at"], month="2025-03", since=True)
+    assert [is_clear(row, since) for row in listed] == [False, True]
