@@ -318,16 +318,8 @@ def test_who_adds_up_all_their_payments_asks_what_they_paid(month: str | None, w
 
 def test_of_two_rows_that_are_compared_each_has_all_its_words() -> None:
     request = a_request("precise")
-    day = KnownFact(
-        id="appointment_2.starts_at",
-        value="2025-02-03 09:00:00",
-        words="Monday 3 February at 09:00",
-        type="datetime",
-        about="a: b",
-    )
-    again = KnownFact(
-        id="appointment_2.treatment_name", value="check-up", words="check-up", type="string", about="a: b"
-    )
+    day = request.known[0].model_copy(update={"id": "appointment_2.starts_at", "words": "Monday 3 February at 09:00"})
+    again = request.known[1].model_copy(update={"id": "appointment_2.treatment_name"})
     first = request.wishes[0].rows["appointment_id"]
     other = KnownRow(entity="Appointment", columns={"starts_at": day.id, "treatment_name": again.id})
     hear = Intent(

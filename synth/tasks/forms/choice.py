@@ -105,7 +105,7 @@ class ChoiceForm(FormRecipe):
         golden = _from_today(setting, instance, listed.place)
         results = setting.run(golden[: listed.place + 1])
         listed = ListedRow(listed.mention, listed.place, listed.index, listed.column, rows_of(results[-1]))
-        for wish in islice(_wishes(setting, listed, golden[listed.place].arguments), MOST_WISHES):
+        for wish in islice(wishes_of(setting, listed, golden[listed.place].arguments), MOST_WISHES):
             chosen = _first_allowed(setting, golden, listed, wish, step)
             if chosen is None:
                 continue
@@ -242,7 +242,7 @@ def _from_today(setting: FormSetting, instance: Instance, place: int) -> list[Go
     return [*instance.golden[:place], changed, *instance.golden[place + 1 :]]
 
 
-def _wishes(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) -> Iterator[Wish]:
+def wishes_of(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]) -> Iterator[Wish]:
     """Wishes that leave several rows, of which one alone is the first, in a drawn order.
 
     Args:

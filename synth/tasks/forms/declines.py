@@ -121,9 +121,9 @@ def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource
             if is_same and first.calls[0].found_by.get(one.name) and second.calls[0].found_by.get(other.name):
                 entity = blueprint.target(one.refers_to or "")[0]
                 about = [subject_entity(blueprint, tool) for tool in tools]
-                is_either = entity.name in about and about != [entity.name] * 2
-                is_part = about[0] == about[1] != entity.name
-                if not is_owned_by_person(blueprint, entity) or not (is_either or is_part):
+                # Both are about the row itself, or about two different things of it.
+                is_alike = (entity.name in about) == (about[0] == about[1])
+                if is_alike or not is_owned_by_person(blueprint, entity):
                     return one.name, other.name
     return None
 

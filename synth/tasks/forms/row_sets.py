@@ -137,6 +137,7 @@ def may_be_meant(column: str, rows: Rows) -> bool:
 
 
 _MADE = frozenset({"paid_at", "booked_at"})
+"""Days on which rows were made: of a list of which each row has one."""
 _RECORDED = frozenset({"booked", "cancelled", "paid", "decided", "submitted", "added", "changed", "birth", "joined"})
 
 
