@@ -78,7 +78,8 @@ def _user(asked: dict[str, Any]) -> dict[str, Any]:
     system, *talk = asked["messages"]
     most = zlib.crc32(system["content"].encode()) % 4 + 1
     done = sum(message["role"] == "user" for message in talk) >= most
-    turn = {"text": "Thank you." if done else "I see. And then?", "agrees": None, "wants_human": False, "done": done}
+    text = "Thank you." if done else "I see. And then?"
+    turn = {"text": text, "agrees": None, "wants_human": False, "later": False, "done": done}
     return {"role": "assistant", "content": json.dumps(turn)}
 
 

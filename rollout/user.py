@@ -22,17 +22,18 @@ from skillweave.user_prompt import draw_style, draw_traits, user_prompt
 FORM = """\
 The form of your answers
 Answer each message of the assistant with one JSON object and nothing else:
-{"text": "...", "agrees": null, "wants_human": false, "done": false}
+{"text": "...", "agrees": null, "wants_human": false, "later": false, "done": false}
 - text: what you write to the assistant, in plain words. It reads nothing but this.
 - agrees: true if you say yes to what the assistant proposed last, or to its last question that yes or no can answer;
   false if you say no to it; null if there was nothing to say yes or no to, or you said neither. Whether you want
   anything else is no such question: null.
 - wants_human: true if you ask for a human with this message, or say yes to being handed over to one; else false.
+- later: true if with this message you come out with what you want later, as your description has it; else false.
 - done: true if you leave with this message, else false."""
 """The form of the answers, for a model; it follows the description of the role."""
 
 _TEXT_KEYS = ("text", "message", "content", "reply", "response", "answer")
-_FLAGS = ("agrees", "wants_human", "done")
+_FLAGS = ("agrees", "wants_human", "later", "done")
 _YES = frozenset({"true", "yes", "y", "1"})
 _NO = frozenset({"false", "no", "n", "0"})
 _THINKING = re.compile(r"\A\s*<(think(?:ing)?)>.*?(?:</\1>|\Z)", re.DOTALL)
@@ -50,6 +51,8 @@ class UserAnswer(Record):
     """Whether the user agrees to what the agent proposed or asked last; null if there was nothing to agree to."""
     wants_human: bool = Field(...)
     """Whether the user asks for a human."""
+    later: bool | None = Field(...)
+    """Whether the user comes out with their later wish; null if the answer does not say."""
     done: bool = Field(...)
     """Whether the user leaves with this answer."""
 
@@ -65,7 +68,7 @@ SCHEMA: Mapping[str, Json] = UserAnswer.model_json_schema()
 
 def plain(text: str) -> UserAnswer:
     """An answer that only has a text."""
-    return UserAnswer(text=text, agrees=None, wants_human=False, done=False)
+    return UserAnswer(text=text, agrees=None, wants_human=False, later=False, done=False)
 
 
 def read_answer(reply: str) -> UserAnswer:
@@ -77,6 +80,7 @@ def read_answer(reply: str) -> UserAnswer:
         text=words.replace(STOP, "").strip(),
         agrees=_flag(fields.get("agrees")),
         wants_human=_flag(fields.get("wants_human")) is True,
+        later=_flag(fields.get("later")),
         done=_flag(fields.get("done")) is True or STOP in words,
     )
 
@@ -284,6 +288,7 @@ class User:
                 wants_human=answer.wants_human,
                 done=answer.done,
                 tells=self._ledger.tells(answer.text, earlier),
+                later=answer.later if self.role.scenario.later else None,
             )
         )
 

@@ -20,7 +20,7 @@ from evaluator.explain.evidence import (
 )
 from evaluator.explain.writes import wrong_state
 from evaluator.kinds import KINDS
-from evaluator.kinds.kind import recorded_declines
+from evaluator.kinds.kind import UNASKED, recorded_declines
 from evaluator.replay.trial import ScoredTrial
 from evaluator.text.facts import value_forms
 from skillweave.schema.criteria import FactToTell
@@ -91,6 +91,8 @@ def _misconduct(evidence: Evidence) -> FailureRecord:
         return _unconfirmed(evidence)
     task = evidence.trial.task
     failure, expected = KINDS[task.kind].misconduct(task, recorded_declines(evidence.calls))
+    if violations[0].endswith(UNASKED):
+        failure, expected = "policy_violation", "the user's wish for it, before it is done"
     end = ending(evidence, expected) if failure == "not_declined" else None
     if end is not None and end.class_ in _ENDINGS:
         return end

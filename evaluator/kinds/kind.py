@@ -32,9 +32,11 @@ from evaluator.variants.held_out_declines import other_records, wrong_records
 from evaluator.variants.held_out_forms import other_forms_of_facts, other_orders
 from evaluator.variants.mutants import further_writes, mutants, told_wrongly, unfinished, untold
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Fact, Task
 from skillweave.schema.trajectory import Message, UserTurn
+from skillweave.world.compare import normalise
 
 
 class RecordedDecline(NamedTuple):
@@ -62,6 +64,26 @@ class AgentConduct(NamedTuple):
             return False
         request = self._request(self.messages)
         return request is None or 0 <= call.message < request
+
+    def is_before_later_wish(self, call: ExecutedCall) -> bool:
+        """Whether a call was made before the user came out with their later wish.
+
+        They did so in the first message that they recorded as such, or that tells a fact of it which nothing else
+        tells. Where there is none, and it could be missed, their second message counts.
+        """
+        if self.messages is None:
+            return False
+        heard = self._later_wish(self.messages)
+        return heard is None or 0 <= call.message < heard
+
+    def _later_wish(self, messages: Sequence[Message]) -> int | None:
+        """Position of the message with the later wish; None if there is none."""
+        task, facts = self.task, facts_of_later_wish(self.task)
+        for turn in self.turns:
+            if turn.later or any(is_told(fact, messages, turn.message, task.now) for fact in facts):
+                return turn.message
+        is_unsaid = bool(facts) and all(turn.later is not None for turn in self.turns)
+        return None if is_unsaid else next((turn.message for turn in self.turns[1:]), None)
 
     def tells_user_of(self, decline: ExecutedCall) -> bool:
         """Whether the agent said anything to the user after the last look-up that preceded a decline."""
@@ -103,7 +125,7 @@ def decline_faults(conduct: AgentConduct) -> Iterator[str]:
     for call, rule in declines:
         if rule not in demanded.accepted:
             yield f"recorded {rule} in {named(call)}; {demanded.rule} decides it"
-        elif conduct.is_before_request(call):
+        elif conduct.is_before_request(call) or (demanded.asked_later and conduct.is_before_later_wish(call)):
             yield f"recorded {rule} in {named(call)}, before the request was heard"
     if declines and not conduct.is_before_request(declines[-1].call) and not conduct.tells_user_of(declines[-1].call):
         yield "the user was told nothing of it"
@@ -124,6 +146,28 @@ def transfer_faults(conduct: AgentConduct) -> Iterator[str]:
         is_allowed = reason == "user_request" and (is_wanted or conduct.messages is None)
         if reason != "no_tool" and not is_allowed:
             yield f"handed over in {named(call)} with the reason {reason}, and not no_tool"
+
+
+def facts_of_later_wish(task: Task) -> list[Fact]:
+    """The facts of the later wish that neither the first message tells nor another fact of the user's."""
+    later = task.scenario.later
+    own = [fact for fact in task.scenario.facts if later and fact.id in later.facts]
+    others = [message.content or "" for message in task.messages]
+    others += [fact.text for fact in task.scenario.facts if fact not in own]
+    return [fact for fact in own if not any(tells_fact(fact, text, task.now) for text in others)]
+
+
+UNASKED = "before the user asked for it"
+"""How a fault reads that `foresight_faults` finds."""
+
+
+def foresight_faults(conduct: AgentConduct) -> Iterator[str]:
+    """Writes that do what the user asks for later, made before they asked for it."""
+    wanted = [call for call in conduct.task.golden if call.asked_later]
+    for call in conduct.calls:
+        is_write = call.ok and any(call.result.changed)
+        if is_write and any(_is_same(call, one) for one in wanted) and conduct.is_before_later_wish(call):
+            yield f"{named(call)} {UNASKED}"
 
 
 def question_faults(conduct: AgentConduct) -> Iterator[str]:
@@ -147,6 +191,16 @@ def _declining_rule(call: ExecutedCall) -> str | None:
     is_decline = call.tool == DECLINE or (call.tool == TRANSFER and call.arguments.get("reason") == "policy")
     rule = call.arguments.get("rule") if is_decline else None
     return rule if isinstance(rule, str) else None
+
+
+def _is_same(call: ExecutedCall, golden: GoldenCall) -> bool:
+    """Whether a call has the tool and the arguments of a golden one, as far as the golden one has them."""
+    if call.tool != golden.tool:
+        return False
+    return all(
+        value is None or normalise(str(call.arguments.get(name))) == normalise(str(value))
+        for name, value in golden.arguments.items()
+    )
 
 
 def _is_settled(conduct: AgentConduct, fact: Fact, write: ExecutedCall) -> bool:
@@ -214,10 +268,12 @@ class TaskKind:
         """What the policy check holds against the agent, beside broken rules; a line each."""
         yield from decline_faults(conduct)
         yield from question_faults(conduct)
+        yield from foresight_faults(conduct)
 
     def needs_messages(self, task: Task, calls: Sequence[ExecutedCall]) -> bool:
         """Whether only the conversation can show that the agent kept to the policy."""
-        return bool(task.criteria.must_ask) or task.criteria.declined is not None
+        is_foretold = any(call.asked_later for call in task.golden)
+        return bool(task.criteria.must_ask) or task.criteria.declined is not None or is_foretold
 
     def misconduct(self, task: Task, declines: Sequence[RecordedDecline]) -> Misconduct:
         """How the first of the conduct's faults is explained.

@@ -12,7 +12,7 @@ from evaluator.kinds import KINDS
 from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, read_trajectory
 from evaluator.scoring.evaluate import EvaluationSource, Evaluator, NotScoredError
 from evaluator.variants.conversation import Variant
-from evaluator.variants.courses import courses, other_courses
+from evaluator.variants.courses import courses, foreseen, never_asked, other_courses
 from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import HeldOutVariant, reaches
 from skillweave.base.store import digest_bytes
@@ -43,6 +43,7 @@ def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[V
         return
     yield from kind.variants(executor)
     yield from courses(executor)
+    yield from foreseen(executor)
     yield from kind.conduct_variants(executor) if conduct else ()
 
 
@@ -52,6 +53,7 @@ def held_out_variants_of(world: World, task: Task) -> Iterator[HeldOutVariant]:
     if not executor.golden.unexecuted and reaches(executor, executor.golden.changes):
         yield from KINDS[task.kind].held_out_variants(executor)
         yield from other_courses(executor)
+        yield from never_asked(executor)
 
 
 class SelftestOutcome(NamedTuple):

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from evaluator.variants.executor import VariantStep
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.result import FailureClass
 from skillweave.schema.task import Task
@@ -45,6 +46,8 @@ class Utterance(NamedTuple):
     reply: str = "Thank you."
     agrees: bool | None = None
     wants_human: bool = False
+    later: bool = False
+    """Whether the reply is what the user wants later."""
 
 
 ConversationPart = Utterance | Sequence[VariantStep]
@@ -111,18 +114,21 @@ def conversation(
     manner: CallFormat = PLAIN_FORMAT,
     *,
     early: Sequence[VariantStep] = (),
+    is_complete: bool = True,
 ) -> VariantConversation:
     """The opening, then words and calls in their order, and among them what the user comes out with later. After words
     at its end the user leaves.
 
-    `early` are calls that the agent makes before the user has said anything.
+    Args:
+        early: Calls that the agent makes before the user has said anything.
+        is_complete: Whether the user comes out with all that they want.
     """
-    writer = _ConversationWriter(manner)
+    writer = _ConversationWriter(manner, task.scenario.later is not None)
     if early:
         writer.call(early)
     for message in task.messages:
         writer.hear(message.content or "")
-    beats = _with_later_wish(task, beats)
+    beats = _with_later_wish(task, beats) if is_complete else beats
     for place, beat in enumerate(beats):
         if not isinstance(beat, Utterance):
             writer.call(beat)
@@ -134,21 +140,41 @@ def conversation(
 
 
 def _with_later_wish(task: Task, beats: Sequence[ConversationPart]) -> Sequence[ConversationPart]:
-    """The later wish stands after the agent's first words, or before the last write."""
+    """The later wish stands after the agent's first words, or before what is done for it."""
     later = task.scenario.later
-    if later is None or not beats:
+    if later is None or not beats or any(isinstance(beat, Utterance) and beat.later for beat in beats):
         return beats
-    place = 0 if later.when == "second_message" else _last_write(beats)
-    return [*beats[:place], Utterance(_SO_FAR, later.says), *beats[place:]]
+    place = 0 if later.when == "second_message" else _first_of_later_wish(task, beats)
+    return [*beats[:place], later_wish(task), *beats[place:]]
 
 
-def _last_write(beats: Sequence[ConversationPart]) -> int:
-    """The place of the last write, or of the user's agreement to it; without one, of the last call or words."""
+def later_wish(task: Task) -> Utterance:
+    """The exchange in which the user comes out with the later wish of their task."""
+    assert task.scenario.later is not None
+    return Utterance(_SO_FAR, task.scenario.later.says, later=True)
+
+
+def _first_of_later_wish(task: Task, beats: Sequence[ConversationPart]) -> int:
+    """The place of the first call that serves the later wish, or of the user's agreement to it.
+
+    Without one, that of the last write; without any, of the last call or words.
+    """
     calls = [(place, beat) for place, beat in enumerate(beats) if not isinstance(beat, Utterance)]
+    serving = [place for place, steps in calls if any(serves_later_wish(task, step) for step in steps)]
     writes = [place for place, steps in calls if any(any(step.result.changed) for step in steps)]
-    place = (writes or [place for place, _ in calls] or [len(beats) - 1])[-1]
+    place = [*serving[:1], *writes[-1:], *(place for place, _ in calls[-1:]), len(beats) - 1][0]
     before = beats[place - 1] if place else None
     return place - 1 if isinstance(before, Utterance) and before.agrees else place
+
+
+def serves_later_wish(task: Task, step: VariantStep) -> bool:
+    """Whether a call does or declines what the user asks for later."""
+    demanded = task.criteria.declined
+    if step.call.tool in SESSION_TOOLS:
+        return demanded is not None and demanded.asked_later
+    asked = [(call.tool, call.arguments) for call in task.golden if call.asked_later]
+    is_golden = step.call.golden is not None and task.golden[step.call.golden].asked_later
+    return any(step.result.changed) and (is_golden or (step.call.tool, step.arguments) in asked)
 
 
 def asked_details(task: Task, without: Collection[str] = ()) -> list[Utterance]:
@@ -196,6 +222,7 @@ def _reads_after_write(step: VariantStep, batch: Sequence[VariantStep]) -> bool:
 @dataclass
 class _ConversationWriter:
     manner: CallFormat
+    has_later_wish: bool
     messages: list[Message] = field(default_factory=list)
     turns: list[UserTurn] = field(default_factory=list)
     _calls: int = 0
@@ -206,7 +233,8 @@ class _ConversationWriter:
 
     def hear(self, text: str, words: Utterance | None = None, *, is_last: bool = False) -> None:
         agrees, wants_human = (words.agrees, words.wants_human) if words else (None, False)
-        self.turns.append(_turn(len(self.messages), agrees, wants_human, is_last))
+        later = bool(words and words.later) if self.has_later_wish else None
+        self.turns.append(_turn(len(self.messages), agrees, wants_human, later, is_last))
         self.messages.append(_spoken("user", text))
 
     def call(self, batch: Sequence[VariantStep]) -> None:
@@ -215,8 +243,8 @@ class _ConversationWriter:
 
 
 @lru_cache(maxsize=CACHED_MESSAGES)
-def _turn(message: int, agrees: bool | None, wants_human: bool, done: bool) -> UserTurn:
-    return UserTurn(message=message, agrees=agrees, wants_human=wants_human, done=done)
+def _turn(message: int, agrees: bool | None, wants_human: bool, later: bool | None, done: bool) -> UserTurn:
+    return UserTurn(message=message, agrees=agrees, wants_human=wants_human, later=later, done=done)
 
 
 @lru_cache(maxsize=CACHED_MESSAGES)

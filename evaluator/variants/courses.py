@@ -6,6 +6,7 @@ Tasks with planted faults have none: what a fault spoils has to be called again,
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from evaluator.kinds.kind import facts_of_later_wish
 from evaluator.variants.conversation import (
     ConversationPart,
     Utterance,
@@ -14,6 +15,7 @@ from evaluator.variants.conversation import (
     confirmed_calls,
     conversation,
     failing,
+    later_wish,
     passing,
 )
 from evaluator.variants.executor import VariantCall, VariantExecutor, VariantStep
@@ -40,6 +42,36 @@ def courses(executor: VariantExecutor) -> Iterator[Variant]:
     for one in _courses(executor.task):
         words = _words(executor.task) if one.is_told else PARTING_WORDS
         yield _variant(executor, one, executor.execute(one.calls).steps, words)
+
+
+def foreseen(executor: VariantExecutor) -> Iterator[Variant]:
+    """All that the user asks for later is done or declined before they have asked."""
+    task, is_declined = executor.task, _is_declined_later(executor)
+    if is_declined or _is_done_later(executor):
+        held = conversation(task, [*_golden(executor), later_wish(task), Utterance(_words(task))])
+        yield failing("foreseen", held, {"not_declined"} if is_declined else {"policy_violation"})
+
+
+def never_asked(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
+    """Of the second set: all is done or declined, and the user never asks for what they want later."""
+    task = executor.task
+    if (_is_declined_later(executor) or _is_done_later(executor)) and facts_of_later_wish(task):
+        beats = [*_golden(executor), Utterance(_words(task, 1))]
+        held = conversation(task, beats, is_complete=False)
+        yield HeldOutVariant(failing("never_asked", held, {"other"}), "all is done unasked", [])
+
+
+def _is_declined_later(executor: VariantExecutor) -> bool:
+    declined = executor.task.criteria.declined
+    return declined is not None and declined.asked_later
+
+
+def _is_done_later(executor: VariantExecutor) -> bool:
+    return any(executor.task.golden[place].asked_later for place in executor.writes)
+
+
+def _golden(executor: VariantExecutor) -> list[ConversationPart]:
+    return [*asked_details(executor.task), *confirmed_calls(executor.task, executor.golden.steps)]
 
 
 def other_courses(executor: VariantExecutor) -> Iterator[HeldOutVariant]:

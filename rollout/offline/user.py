@@ -204,8 +204,8 @@ def reply(role: UserRole, heard: Sequence[str], random: Random) -> UserAnswer:
     if wish is None:
         return answer
     if "propose" in phrases:
-        return _answer(f"{random.choice(WAIT)} {wish}", agrees=False)
-    return _answer(f"{answer.text} {wish}" if phrases.keys() & {"ask", "greet"} else wish)
+        return _answer(f"{random.choice(WAIT)} {wish}", agrees=False, later=True)
+    return _answer(f"{answer.text} {wish}" if phrases.keys() & {"ask", "greet"} else wish, later=True)
 
 
 def _reaction(role: UserRole, heard: Sequence[str], phrases: Mapping[Kind, Phrase], random: Random) -> UserAnswer:
@@ -284,5 +284,5 @@ def _is_said(fact: Fact, text: str, now: str) -> bool:
     return tells_fact(fact, text, now) or text in value_forms(fact.value)
 
 
-def _answer(text: str, *, agrees: bool | None = None, done: bool = False) -> UserAnswer:
-    return UserAnswer(text=text, agrees=agrees, wants_human=False, done=done)
+def _answer(text: str, *, agrees: bool | None = None, later: bool = False, done: bool = False) -> UserAnswer:
+    return UserAnswer(text=text, agrees=agrees, wants_human=False, later=later, done=done)

@@ -222,6 +222,19 @@ class Combination(Record):
         return [*self.golden, *([self.asked] if self.asked else []), *self.undone]
 
     @property
+    def asked_later(self) -> set[int]:
+        """Places of the calls that the user asks for with what they come out with later."""
+        found = {self.steps[terms.call] for terms in self.terms if terms.later is not None}
+        of_several = {self.steps[terms.call] for terms in self.terms if terms.every is not None}
+        # Of what is wanted of several rows the template has one call; those for the other rows follow it.
+        for place in range(1, len(self.calls) - len(self.undone)):
+            before = max((one for one in of_several if one < place), default=None)
+            is_other = before is not None and place not in self.steps
+            if is_other and before in found and self.calls[place].tool == self.calls[before or 0].tool:
+                found.add(place)
+        return found
+
+    @property
     def replaced(self) -> set[int]:
         """Places of the calls that the user thinks better of; of those that were made, no trace need be left."""
         of_terms = {self.steps[terms.replaces] for terms in self.terms if terms.replaces is not None}

@@ -41,6 +41,8 @@ class GoldenCall(Record):
     """The bridge rule that demands the call; the user has not asked for it."""
     fault: FaultKind | None = None
     """The planted fault that the call meets. If the fault spoils it, the same call follows once more."""
+    asked_later: bool = Field(default=False, exclude_if=operator.not_)
+    """Whether the user asks for it with what they come out with later. The key is left out if they ask at once."""
 
 
 class MustNot(Record):
@@ -114,6 +116,8 @@ class Declined(Record):
     """The rule that decides it."""
     also: list[str] = Field(default_factory=list)
     """Rules that are accepted too: whoever breaks the first rule breaks them as well."""
+    asked_later: bool = Field(default=False, exclude_if=operator.not_)
+    """Whether the user asks for it with what they come out with later. The key is left out if they ask at once."""
 
     @property
     def accepted(self) -> frozenset[str]:

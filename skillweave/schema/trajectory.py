@@ -128,6 +128,9 @@ class UserTurn(Record):
     """Whether the user leaves with this message."""
     tells: list[str] = Field(default_factory=list)
     """Ids of the facts that the message tells."""
+    later: bool | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Whether the user comes out with their later wish; the key is left out where nobody recorded that, or where there
+    is no such wish."""
 
 
 class TrajectoryRecord(Record):

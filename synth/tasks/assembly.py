@@ -158,7 +158,12 @@ def _shortest(gates: Gates) -> int | None:
 
 def golden_of(combination: Combination) -> list[GoldenCall]:
     """The golden calls of its task: the combination's own, and those with which its kind ends."""
-    return [*combination.golden, *KINDS[combination.kind].ending(combination)]
+    later = combination.asked_later
+    own = [
+        call.model_copy(update={"asked_later": True}) if place in later else call
+        for place, call in enumerate(combination.golden)
+    ]
+    return [*own, *KINDS[combination.kind].ending(combination)]
 
 
 def _asking(criteria: Criteria, combination: Combination, request: UserRequest) -> Criteria:

@@ -58,6 +58,8 @@ _BEGINS = frozenset({"starts", "departs", "arrives", "due", "pickup", "opens", "
 """Words of days and times that say which row comes first. What only records keep says nothing: when it was booked."""
 _PRICES = frozenset({"price", "fare", "rate", "nightly", "daily", "total", "cost", "premium"})
 """Words of amounts by which things are cheap or dear."""
+_TOTALS = ("total_cents", "amount_cents")
+"""Amounts that come of it: in all, and as billed."""
 _ORDERS: tuple[Literal["least", "most"], ...] = ("least", "least", "most")
 
 
@@ -254,7 +256,7 @@ def wishes_of(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]
     amounts = [name for name in names if _is_price(name) and all(is_amount(name, row.get(name)) for row in rows)]
     moments = [name for name in names if _BEGINS & {*name.split("_")} and all(is_moment(row.get(name)) for row in rows)]
     # What is cheapest by the day has to be so in all, and the first by what a bill is for by the bill's own day.
-    totals = [name for name in names if name == "total_cents" and all(isinstance(row[name], int) for row in rows)]
+    totals = [name for name in names if name in _TOTALS and any(is_amount(name, row.get(name)) for row in rows)]
     issued = [name for name in names if name == "issued_at" and all(is_moment(row.get(name)) for row in rows)]
     # A bill has the day of what it is for, too; what is meant is the day by which it is due.
     due = [name for name in moments if "due" in name.split("_")]
@@ -293,6 +295,8 @@ def _is_price(column: str) -> bool:
 def _is_first(rows: Sequence[Mapping[str, Json]], fitting: Sequence[int], place: int, column: str, order: str) -> bool:
     """Whether a row is the only first one by a column too: what is cheapest by the night, and in all."""
     best = Superlative(column=column, order="least" if order == "least" else "most")
+    if all(rows[one][column] is None for one in fitting):
+        return True
     return all(_is_before(rows[place][column], rows[one][column], best) for one in fitting if one != place)
 
 

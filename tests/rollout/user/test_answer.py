@@ -6,8 +6,8 @@ import pytest
 
 from rollout.user import UserAnswer, read_answer
 
-YES = UserAnswer(text='Yes, "do" it.', agrees=True, wants_human=False, done=False)
-BYE = UserAnswer(text="Thanks, bye!", agrees=None, wants_human=False, done=True)
+YES = UserAnswer(text='Yes, "do" it.', agrees=True, wants_human=False, later=None, done=False)
+BYE = UserAnswer(text="Thanks, bye!", agrees=None, wants_human=False, later=None, done=True)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_line_breaks_in_a_broken_string_stay() -> None:
 
 @pytest.mark.parametrize("text", ["I would like {this}, please.", "It costs 30.00 [I think].", "text: hello there"])
 def test_plain_text_is_taken_as_it_is(text: str) -> None:
-    assert read_answer(text) == UserAnswer(text=text, agrees=None, wants_human=False, done=False)
+    assert read_answer(text) == UserAnswer(text=text, agrees=None, wants_human=False, later=None, done=False)
 
 
 @pytest.mark.parametrize("reply", ["", "  ", '{"text": ""}', "<think>Hm, what now", '{"done": true}', "###STOP###"])

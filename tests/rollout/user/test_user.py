@@ -93,7 +93,9 @@ def test_a_refusal_and_the_wish_for_a_human_arrive() -> None:
 def test_the_user_is_asked_in_the_form_and_sees_its_own_records_but_no_calls() -> None:
     _, heard = visited([calling(BOOK, text="One moment."), DONE], record("Thank you.", done=True))
     body = heard[0].body
-    assert body["response_format"]["json_schema"]["schema"]["required"] == ["text", "agrees", "wants_human", "done"]
+    assert body["response_format"]["json_schema"]["schema"]["required"] == [
+        *("text", "agrees", "wants_human", "later", "done")
+    ]
     system, opening, said = body["messages"]
     assert '"wants_human"' in system["content"]
     assert json.loads(opening["content"])["text"].startswith("Please book")
