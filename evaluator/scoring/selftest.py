@@ -12,7 +12,7 @@ from evaluator.kinds import KINDS
 from evaluator.replay.trial import RecordedTrajectory, ScoredTrial, read_trajectory
 from evaluator.scoring.evaluate import EvaluationSource, Evaluator, NotScoredError
 from evaluator.variants.conversation import Variant
-from evaluator.variants.courses import courses, foreseen, never_asked, other_courses
+from evaluator.variants.courses import courses, never_asked, other_courses, unasked
 from evaluator.variants.executor import VariantExecutor
 from evaluator.variants.held_out import HeldOutVariant, reaches
 from skillweave.base.store import digest_bytes
@@ -43,7 +43,7 @@ def variants_of(world: World, task: Task, *, conduct: bool = True) -> Iterator[V
         return
     yield from kind.variants(executor)
     yield from courses(executor)
-    yield from foreseen(executor)
+    yield from unasked(executor)
     yield from kind.conduct_variants(executor) if conduct else ()
 
 

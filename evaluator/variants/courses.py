@@ -44,12 +44,12 @@ def courses(executor: VariantExecutor) -> Iterator[Variant]:
         yield _variant(executor, one, executor.execute(one.calls).steps, words)
 
 
-def foreseen(executor: VariantExecutor) -> Iterator[Variant]:
+def unasked(executor: VariantExecutor) -> Iterator[Variant]:
     """All that the user asks for later is done or declined before they have asked."""
     task, is_declined = executor.task, _is_declined_later(executor)
     if is_declined or _is_done_later(executor):
         held = conversation(task, [*_golden(executor), later_wish(task), Utterance(_words(task))])
-        yield failing("foreseen", held, {"not_declined"} if is_declined else {"policy_violation"})
+        yield failing("unasked", held, {"not_declined"} if is_declined else {"policy_violation"})
 
 
 def never_asked(executor: VariantExecutor) -> Iterator[HeldOutVariant]:

@@ -16,6 +16,7 @@ from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json
 from skillweave.schema.task import Moment
 from skillweave.schema.template import TaskTemplate
+from skillweave.world.diff import delta
 from skillweave.world.world import World
 from synth.contracts.visibility import is_owned_by_person, subject_entity
 from synth.tasks.forms.compounds import (
@@ -39,7 +40,7 @@ from synth.tasks.forms.form import (
 from synth.tasks.forms.joining import joined
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.outcomes import foreseen_amount
-from synth.tasks.replay import rows_of
+from synth.tasks.replay import make_calls, rows_of
 
 LATER: Moment = "after_report"
 """When the user comes out with what they do not ask for at once."""
@@ -135,11 +136,27 @@ def _part_apart(setting: FormSetting, part: TaskTemplate, before: Instance, spok
         behind = set[str]() if is_question else _referred_to(setting, own)
         taken = spoken_of.changed if is_question else spoken_of.changed | spoken_of.asked | spoken_of.behind
         is_apart = taken.isdisjoint(own) and behind.isdisjoint(spoken_of.changed)
-        if is_apart and left.isdisjoint(row.key for row in made.rows):
+        if is_apart and not _takes_again(after, made) and left.isdisjoint(row.key for row in made.rows):
             (spoken_of.asked if is_question else spoken_of.changed).update(own)
             spoken_of.behind.update(behind)
             return made
     raise NoInstance("two requests are about the same thing")
+
+
+def _takes_again(after: FormSetting, made: Instance) -> bool:
+    """Whether a deed takes what an earlier one of the same part has given up: the slot of what was cancelled."""
+    blueprint = after.world.blueprint
+    deeds = [place for place, call in enumerate(made.golden) if after.tool(call.tool).kind == "write"]
+    offers = {one.table for one in blueprint.tables if not is_owned_by_person(blueprint, one)}
+    for place in deeds[1:]:
+        with after.open() as session:
+            before = session.diff()
+            make_calls(session, made.golden[:place])
+            changes = [change for change in delta(before, session.diff()) if change.op == "update"]
+        given_up = {str(*change.key.values()) for change in changes if change.table in offers}
+        if not given_up.isdisjoint(map(str, made.golden[place].arguments.values())):
+            return True
+    return False
 
 
 def _left_by_deeds(after: FormSetting, *, is_question: bool) -> set[str | None]:
