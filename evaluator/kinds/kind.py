@@ -122,10 +122,11 @@ def decline_faults(conduct: AgentConduct) -> Iterator[str]:
         return
     if not declines:
         yield f"nothing is recorded as declined; {demanded.rule} decides it"
+    is_later = conduct.task.criteria.is_declined_later
     for call, rule in declines:
         if rule not in demanded.accepted:
             yield f"recorded {rule} in {named(call)}; {demanded.rule} decides it"
-        elif conduct.is_before_request(call) or (demanded.asked_later and conduct.is_before_later_wish(call)):
+        elif conduct.is_before_request(call) or (is_later and conduct.is_before_later_wish(call)):
             yield f"recorded {rule} in {named(call)}, before the request was heard"
     if declines and not conduct.is_before_request(declines[-1].call) and not conduct.tells_user_of(declines[-1].call):
         yield "the user was told nothing of it"

@@ -169,9 +169,8 @@ def _first_of_later_wish(task: Task, beats: Sequence[ConversationPart]) -> int:
 
 def serves_later_wish(task: Task, step: VariantStep) -> bool:
     """Whether a call does or declines what the user asks for later."""
-    demanded = task.criteria.declined
     if step.call.tool in SESSION_TOOLS:
-        return demanded is not None and demanded.asked_later
+        return task.criteria.is_declined_later
     asked = [(call.tool, call.arguments) for call in task.golden if call.asked_later]
     is_golden = step.call.golden is not None and task.golden[step.call.golden].asked_later
     return any(step.result.changed) and (is_golden or (step.call.tool, step.arguments) in asked)

@@ -46,7 +46,7 @@ def courses(executor: VariantExecutor) -> Iterator[Variant]:
 
 def unasked(executor: VariantExecutor) -> Iterator[Variant]:
     """All that the user asks for later is done or declined before they have asked."""
-    task, is_declined = executor.task, _is_declined_later(executor)
+    task, is_declined = executor.task, executor.task.criteria.is_declined_later
     if is_declined or _is_done_later(executor):
         held = conversation(task, [*_golden(executor), later_wish(task), Utterance(_words(task))])
         yield failing("unasked", held, {"not_declined"} if is_declined else {"policy_violation"})
@@ -55,15 +55,10 @@ def unasked(executor: VariantExecutor) -> Iterator[Variant]:
 def never_asked(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     """Of the second set: all is done or declined, and the user never asks for what they want later."""
     task = executor.task
-    if (_is_declined_later(executor) or _is_done_later(executor)) and facts_of_later_wish(task):
+    if (task.criteria.is_declined_later or _is_done_later(executor)) and facts_of_later_wish(task):
         beats = [*_golden(executor), Utterance(_words(task, 1))]
         held = conversation(task, beats, is_complete=False)
         yield HeldOutVariant(failing("never_asked", held, {"other"}), "all is done unasked", [])
-
-
-def _is_declined_later(executor: VariantExecutor) -> bool:
-    declined = executor.task.criteria.declined
-    return declined is not None and declined.asked_later
 
 
 def _is_done_later(executor: VariantExecutor) -> bool:

@@ -224,7 +224,9 @@ class Combination(Record):
     @property
     def asked_later(self) -> set[int]:
         """Places of the calls that the user asks for with what they come out with later."""
-        found = {self.steps[terms.call] for terms in self.terms if terms.later is not None}
+        # A task on record has no terms.
+        found = {place for place, call in enumerate(self.calls) if call.asked_later}
+        found |= {self.steps[terms.call] for terms in self.terms if terms.later is not None}
         of_several = {self.steps[terms.call] for terms in self.terms if terms.every is not None}
         # Of what is wanted of several rows the template has one call; those for the other rows follow it.
         for place in range(1, len(self.calls) - len(self.undone)):
@@ -233,6 +235,10 @@ class Combination(Record):
             if is_other and before in found and self.calls[place].tool == self.calls[before or 0].tool:
                 found.add(place)
         return found
+
+    def marked(self, place: int) -> GoldenCall:
+        """The call at a place, with the mark whether the user asks for it later."""
+        return self.calls[place].model_copy(update={"asked_later": place in self.asked_later})
 
     @property
     def replaced(self) -> set[int]:

@@ -116,8 +116,6 @@ class Declined(Record):
     """The rule that decides it."""
     also: list[str] = Field(default_factory=list)
     """Rules that are accepted too: whoever breaks the first rule breaks them as well."""
-    asked_later: bool = Field(default=False, exclude_if=operator.not_)
-    """Whether the user asks for it with what they come out with later. The key is left out if they ask at once."""
 
     @property
     def accepted(self) -> frozenset[str]:
@@ -155,6 +153,11 @@ class Criteria(Record):
     """Table -> columns that the request would change and that no effect of an offered tool writes (`unavailable`)."""
     reward_basis: list[Basis] = Field(min_length=1)
     """The checks whose product is the reward."""
+
+    @property
+    def is_declined_later(self) -> bool:
+        """Whether what is to be declined is asked for with what the user comes out with later."""
+        return self.declined is not None and self.asked is not None and self.asked.asked_later
 
 
 class Course(Record):

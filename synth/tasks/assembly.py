@@ -158,11 +158,7 @@ def _shortest(gates: Gates) -> int | None:
 
 def golden_of(combination: Combination) -> list[GoldenCall]:
     """The golden calls of its task: the combination's own, and those with which its kind ends."""
-    later = combination.asked_later
-    own = [
-        call.model_copy(update={"asked_later": True}) if place in later else call
-        for place, call in enumerate(combination.golden)
-    ]
+    own = map(combination.marked, range(len(combination.golden)))
     return [*own, *KINDS[combination.kind].ending(combination)]
 
 

@@ -37,7 +37,7 @@ def criteria_of(world: World, combination: Combination, run: GoldenRun) -> Crite
         any_of=[_opened(changes, combination.open_columns) for changes in combination.any_of],
         must_not=[*_forbidden(world, combination)],
         communicate=combination.communicate,
-        asked=combination.asked,
+        asked=combination.asked and combination.marked(len(combination.golden)),
         asked_after=combination.asked_after,
         undone=combination.undone,
         thought_better_of=sorted(place for place in combination.replaced if place < len(combination.golden)),

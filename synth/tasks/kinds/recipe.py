@@ -186,8 +186,7 @@ class KindRecipe:
         if not combination.forbidden:
             return criteria
         first, *others = combination.forbidden
-        is_later = len(combination.golden) in combination.asked_later
-        return criteria.model_copy(update={"declined": Declined(rule=first, also=others, asked_later=is_later)})
+        return criteria.model_copy(update={"declined": Declined(rule=first, also=others)})
 
     def ending(self, combination: Combination) -> list[GoldenCall]:
         """Golden calls that a task has behind those of its combination: the record of what is declined."""

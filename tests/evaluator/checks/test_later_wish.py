@@ -26,7 +26,7 @@ def a_later_task(*facts: dict[str, Any], declined: bool = False) -> Task:
     criteria: dict[str, Any] = {"state": state, "reward_basis": ["state", "policy"]}
     golden: list[dict[str, Any]] = [{"tool": BOOK[0], "arguments": BOOK[1], "asked_later": True}]
     if declined:
-        criteria |= {"state": [], "declined": {"rule": "R10", "asked_later": True}}
+        criteria |= {"state": [], "declined": {"rule": "R10"}, "asked": golden[0]}
         golden = []
     later = {"when": "after_report", "says": WISH.content, "facts": [fact["id"] for fact in facts]}
     return a_task(
@@ -88,7 +88,5 @@ def test_a_request_is_declined_once_it_is_made() -> None:
     assert faults(task, REQUEST, agent("Done."), WISH, NO) == []
     early = ["recorded R10 in call 0 (decline_request), before the request was heard"]
     assert faults(task, REQUEST, NO, WISH, agent("No.")) == early
-    assert task.criteria.declined is not None
-    at_once = task.criteria.declined.model_copy(update={"asked_later": False})
-    criteria = task.criteria.model_copy(update={"declined": at_once})
-    assert faults(task.model_copy(update={"criteria": criteria}), REQUEST, NO, WISH, agent("No.")) == []
+    at_once = task.criteria.model_copy(update={"asked": None})
+    assert faults(task.model_copy(update={"criteria": at_once}), REQUEST, NO, WISH, agent("No.")) == []
