@@ -159,4 +159,4 @@ def day_in_words(now: str) -> str:
 def _listed(facts: Sequence[Fact]) -> str:
     when = {"first": "at once", "asked": "when asked", "later": "with your later wish"}
     lines = [f"- ({when[fact.tell]}) {fact.text}" for fact in facts if fact.tell != "never"]
-    return "\n".join(lines) or "- nothing beside your wish itself."
+    return "\n".join(dict.fromkeys(lines)) or "- nothing beside your wish itself."

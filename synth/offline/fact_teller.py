@@ -71,10 +71,10 @@ class FactTeller:
         return one_of_them(self.talk, row, self.words, self.random) if row else None
 
     def _has_namesake(self, fact: KnownFact) -> bool:
-        """Whether another request takes a value of the same name: two reasons, two dates."""
+        """Whether another request takes another value of the same name: two reasons, two dates."""
         owner, _, name = fact.id.partition(".")
         plain = re.sub(r"_\d+$", "", name)
-        others = (one.id.partition(".") for one in self.request.known)
+        others = (one.id.partition(".") for one in self.request.known if one.value != fact.value)
         return any(other != owner and re.sub(r"_\d+$", "", theirs) == plain for other, _, theirs in others)
 
     def _of_set(self, rows: KnownRows, fact: KnownFact) -> str | None:
