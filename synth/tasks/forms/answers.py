@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from random import Random
 
-from skillweave.schema.combination import Belief, Calculation, Combination, MentionedRow
+from skillweave.schema.combination import Belief, Calculation, Combination, Condition, MentionedRow
 from skillweave.schema.criteria import FactToTell, RequestForm
 from skillweave.schema.record import Json
 from skillweave.schema.template import RequestedValue, TaskTemplate
@@ -30,6 +30,7 @@ from synth.tasks.forms.form import (
     without_form,
     words_for,
 )
+from synth.tasks.forms.limits import meets
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.replay import Rejected, rows_of
 
@@ -156,7 +157,9 @@ class FalsePremiseForm(FormRecipe):
         """An instance with a wrong belief about the first value that people can be mistaken about."""
         instance = super().instance(setting)
         for number, fact in enumerate(instance.communicate):
-            believed = _believed(fact, setting.world.now, setting.random)
+            conditions = [terms.condition for terms in instance.terms if terms.condition]
+            hoped = [one for one in conditions if one.noun == fact.noun]
+            believed = _believed(fact, setting.world.now, setting.random, hoped)
             if believed is not None:
                 rivals = list(dict.fromkeys([*fact.rivals, believed]))
                 instance.communicate[number] = fact.model_copy(update={"rivals": rivals})
@@ -180,10 +183,11 @@ def _can_be_mistaken(wanted: RequestedValue) -> bool:
     return wanted.column.endswith(("_cents", "_on", "_at", "_until", "_from"))
 
 
-def _believed(fact: FactToTell, now: str, random: Random) -> Json:
+def _believed(fact: FactToTell, now: str, random: Random, hoped: Sequence[Condition] = ()) -> Json:
     """A wrong value that somebody could take for the right one; None if there is none.
 
-    Half of the time it is another row's. What lies ahead is believed to lie ahead, what is past to be past.
+    Half of the time it is another row's. What lies ahead is believed to lie ahead, what is past to be past. Who wants
+    something on a condition believes that it is met.
     """
     value = fact.values[0]
     rivals = [rival for rival in fact.rivals if type(rival) is type(value) and rival not in fact.values]
@@ -197,7 +201,8 @@ def _believed(fact: FactToTell, now: str, random: Random) -> Json:
         choices = [one for one in moved if (one > now[: len(one)]) == (str(value) > now[: len(one)])]
     else:
         return None
-    pool = near if near and random.random() < 0.5 else choices
+    pools = [[one for one in pool if all(meets(one, condition) for condition in hoped)] for pool in (near, choices)]
+    pool = pools[0] if pools[0] and random.random() < 0.5 else pools[1]
     return random.choice(pool) if pool else None
 
 

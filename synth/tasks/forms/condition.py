@@ -41,7 +41,7 @@ from synth.tasks.forms.form import (
     without_form,
 )
 from synth.tasks.forms.joining import joined, with_undone
-from synth.tasks.forms.limits import REASONS, condition_on, decides, deciding_row, is_above, nouns_of
+from synth.tasks.forms.limits import REASONS, condition_on, decides, deciding_row, meets, nouns_of
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.replay import Rejected
 
@@ -131,8 +131,7 @@ def _check_side(world: World, combination: Combination, step: int, condition: Co
     values = {dump(row[condition.column]): row[condition.column] for row in rows if condition.column in row}
     if len(values) != 1:
         raise Rejected("the condition decides nothing", f"{condition.column} is one of {sorted(values)}")
-    is_met = is_above(next(iter(values.values())), condition.limit) == (condition.holds == "above")
-    if is_met != (condition.then == "do"):
+    if meets(next(iter(values.values())), condition) != (condition.then == "do"):
         raise Rejected("the condition decides otherwise", f"{condition.column} is {[*values]}, limit {condition.limit}")
 
 

@@ -25,7 +25,7 @@ from synth.tasks.forms.foreseeing import (
     outcome_question,
 )
 from synth.tasks.forms.form import FormSetting, add_form, change_terms, formed, literal, noun_of, without_form
-from synth.tasks.forms.limits import REASONS, STEPS, is_above, limit_beside
+from synth.tasks.forms.limits import REASONS, STEPS, is_above, limit_beside, meets
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.outcomes import amount_of, amounts_foreseen, check_foreseen, outcome, outcome_nouns, shown_amounts
 from synth.tasks.replay import Rejected, make_calls, open_session, scalar
@@ -124,6 +124,5 @@ def check_outcome(world: World, combination: Combination, step: int, condition: 
         last = amount_of(outcome(session, then), condition.column)
     if first is None or first != last:
         raise Rejected("the condition decides nothing", f"{condition.column} would be {first}, then {last}")
-    is_met = is_above(first, condition.limit) == (condition.holds == "above")
-    if is_met != (condition.then == "do"):
+    if meets(first, condition) != (condition.then == "do"):
         raise Rejected("the condition decides otherwise", f"{condition.column} is {first}, limit {condition.limit}")

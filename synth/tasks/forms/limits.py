@@ -55,6 +55,11 @@ def is_above(value: Json, limit: Json) -> bool:
     raise Rejected("the condition decides nothing", f"{value!r} and {limit!r}")
 
 
+def meets(value: Json, condition: Condition) -> bool:
+    """Whether a value meets a condition."""
+    return is_above(value, condition.limit) == (condition.holds == "above")
+
+
 def decides(read: str, column: str, nouns: Mapping[tuple[str, str], object]) -> bool:
     """Whether people make something depend on a column: an amount, or a day that people ask for."""
     is_asked = (read, column) in nouns

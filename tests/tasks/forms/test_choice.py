@@ -26,6 +26,8 @@ def chosen(rows: list[dict[str, Json]], column: str) -> set[str]:
     ("column", "other", "firsts", "agree", "differ"),
     [
         ("daily_cents", "total_cents", [3000, 4000, 5000], [0, 900, 1000], [900, 0, 1000]),
+        ("price_cents", "amount_cents", [3000, 4000, 5000], [None, None, None], [900, None, 800]),
+        ("price_cents", "amount_cents", [3000, 4000, 5000], [700, 800, 900], [None, 800, 900]),
         (
             "starts_at",
             "issued_at",

@@ -1,12 +1,18 @@
 """Each form has templates and instances that replay, hold together and pass the gates; the same seed gives the same."""
 
+from random import Random
+
 import pytest
 
+from skillweave.schema.criteria import GoldenCall
 from skillweave.schema.task import Login
 from skillweave.schema.template import TaskTemplate
 from synth.gates.judging import validate_combination
 from synth.tasks.forms import FORMS
 from synth.tasks.forms.compounds import compound
+from synth.tasks.forms.errands import _takes_again
+from synth.tasks.forms.form import FormSetting
+from synth.tasks.kinds import Instance
 from synth.tasks.replay import run_golden
 from tests.gates.clinic_tasks import RULES
 from tests.tasks.forms.clinic import WORLD, instance, instances, named, templates
@@ -76,6 +82,19 @@ def test_nobody_takes_again_what_they_have_just_given_up() -> None:
     for one in found:
         given = {call.tool: call.arguments for call in one.golden}
         assert slots[str(given["cancel_appointment"]["appointment_id"])] != given["book_appointment"]["slot_id"]
+
+
+@pytest.mark.parametrize(("slot", "again"), [("freed", True), ("other", False)])
+def test_nor_in_one_request(slot: str, again: bool) -> None:
+    one = next(one for seed in map(str, range(40)) for one in instances(named("cancel"), seed))
+    cancel = next(call for call in one.golden if call.tool == "cancel_appointment")
+    rows = WORLD.session().rows("appointment")
+    freed = next(row["slot_id"] for row in rows if row["appointment_id"] == cancel.arguments["appointment_id"])
+    taken = {row["slot_id"] for row in rows}
+    other = next(row["slot_id"] for row in WORLD.session().rows("slot") if row["slot_id"] not in taken)
+    book = GoldenCall(tool="book_appointment", arguments={"slot_id": freed if slot == "freed" else other})
+    setting = FormSetting(WORLD, named("cancel"), one.caller, one.patch, Random(0), lambda _, __: Instance())
+    assert _takes_again(setting, Instance(golden=[cancel.model_copy(update={"grounding": {}}), book])) is again
 
 
 @pytest.mark.parametrize("template", templates(), ids=lambda template: template.id.partition("/")[2])
