@@ -187,32 +187,22 @@ class DialoguePolicy:
     def _awaited(self, position: int) -> SayPhrases | None:
         """What the agent says before a call, or at the end, so that the user comes out with the later wish; None if
         there is nothing to wait for. What was asked before it is settled where something is done, or where a write
-        comes and there is something to tell."""
+        comes and there is something to tell or decline."""
         state, later, calls = self.state, self.script.later, self.script.calls
         if later is None or position in state.awaited or later.says in " ".join(state.user_texts):
             return None
         is_end = position == len(calls)
         acts = is_end or calls[position].kind == "write" or calls[position].tool in SESSION_TOOLS
         phrases: Phrases = ()
-        if later.when == "after_report" and (acts or state.carried_out) and self._may_be_later(position):
+        is_time = is_end or (calls[position].is_for_later and (acts or bool(state.carried_out)))
+        if later.when == "after_report" and is_time:
             known = [fact for fact in self.script.told if not fact.asked_later and _is_shown(fact, state.results)]
-            is_declined = any(call.tool == DECLINE for call in calls[:position])
-            declines = self.script.declines and (is_end or is_declined or self._is_for_later(position))
+            recorded = [at for at, call in enumerate(calls) if call.tool == DECLINE]
+            declines = any(at < position or not calls[at].is_for_later for at in recorded)
             phrases = self._findings(known[:-1] if is_end else known, declines=declines)
         elif later.when == "second_message" and acts and not state.awaited:
             phrases = (("more", {}),)
         return SayPhrases(phrases, awaits=position) if phrases else None
-
-    def _may_be_later(self, position: int) -> bool:
-        """Whether a call may serve the later wish: the last write does, and what the user says something more for."""
-        writes = [call for call in self.script.calls[position:] if call.kind == "write"]
-        is_told_apart = self.script.later is not None and self.script.later.facts
-        return len(writes) < 2 or not is_told_apart or self._is_for_later(position)
-
-    def _is_for_later(self, position: int) -> bool:
-        """Whether a call takes what the user says with the later wish."""
-        facts = self.script.pairs(self.script.calls[position], self.state.results).values()
-        return any(fact.tell == "later" for fact in facts)
 
     def _skip(self, position: int) -> None:
         """Pass over a call. A write that the agent leaves out by mistake is reported like the others."""

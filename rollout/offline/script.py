@@ -110,6 +110,8 @@ class PlannedCall:
     """The tool's own name, without a namespace."""
     kind: ToolKind
     confirm: bool
+    is_for_later: bool
+    """Whether the user asks for it with what they come out with later."""
     arguments: Mapping[str, Json]
     grounding: Mapping[str, str]
     parameters: Mapping[str, Parameter]
@@ -266,6 +268,7 @@ def script_of(task: Task, blueprint: Blueprint) -> Script:
         replace(
             call,
             is_demanded=call.demanded_by is not None or at in demanded,
+            is_for_later=call.is_for_later or (call.tool == DECLINE and criteria.is_declined_later),
             goal=next((deed(_plain(tool)) for tool in tools[at + 1 :] if _is_under(tool, call.demanded_by)), ""),
         )
         for at, call in enumerate(planned)
@@ -300,6 +303,7 @@ def _planned(call: GoldenCall, tool: Tool, titles: Mapping[str, str]) -> Planned
         parameters={parameter.name: parameter for parameter in tool.parameters},
         company=titles[tool.server] if isinstance(tool, FusedTool) else "",
         demanded_by=call.demanded_by,
+        is_for_later=call.asked_later,
     )
 
 

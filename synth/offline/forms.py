@@ -190,7 +190,9 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
     if condition.foreseen:
         ways, first = forms()["limits"]["foreseen"], thing
     other = _OTHER_SIDE[condition.holds]
-    tell = f"when it {verb}" if sort == "moment" else random.choice([thing, "what it is"])
+    # What is not done leaves the value as it is: asked is what it would be.
+    values = ["what it would be", f"what {thing} would be"] if condition.foreseen else [thing, "what it is"]
+    tell = f"when it {verb}" if sort == "moment" else random.choice(values)
     return {
         "holds": said(condition.holds, first),
         "fails": said(other, first),
