@@ -167,7 +167,9 @@ def foreseen_asked(request: str, intent: Intent, random: Random) -> str:
 
 def difference_asked(noun: str, random: Random) -> str:
     """A noun clause that asks for a difference, with `{row}` and `{other}` for the two."""
-    ways = forms()["differences"]["price" if _sort_of(noun) == "price" else "other"]
+    # What somebody pays may differ from the list.
+    is_paid = _sort_of(noun) == "price" and not noun.startswith("list ")
+    ways = forms()["differences"]["price" if is_paid else "other"]
     return str(random.choice(ways)).replace("{thing}", thing_of(noun))
 
 
