@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -111,7 +111,7 @@ class PlannedCall:
     kind: ToolKind
     confirm: bool
     is_for_later: bool
-    """Whether the user asks for it with what they come out with later."""
+    """Whether the user asks for it with what they come out with later, or only such calls need it."""
     arguments: Mapping[str, Json]
     grounding: Mapping[str, str]
     parameters: Mapping[str, Parameter]
@@ -264,11 +264,12 @@ def script_of(task: Task, blueprint: Blueprint) -> Script:
     demanded, criteria = _demanded(task), task.criteria
     tools = [tool_of(blueprint, call.tool) for call in task.golden]
     planned = [_planned(call, tool, titles) for call, tool in zip(task.golden, tools, strict=True)]
+    for_later = _for_later(planned, is_declined_later=criteria.is_declined_later)
     calls = [
         replace(
             call,
             is_demanded=call.demanded_by is not None or at in demanded,
-            is_for_later=call.is_for_later or (call.tool == DECLINE and criteria.is_declined_later),
+            is_for_later=at in for_later,
             goal=next((deed(_plain(tool)) for tool in tools[at + 1 :] if _is_under(tool, call.demanded_by)), ""),
         )
         for at, call in enumerate(planned)
@@ -289,6 +290,16 @@ def script_of(task: Task, blueprint: Blueprint) -> Script:
         later=task.scenario.later,
         insists=tuple(task.scenario.insists),
     )
+
+
+def _for_later(calls: Sequence[PlannedCall], *, is_declined_later: bool) -> set[int]:
+    """Positions of the calls that the user asks for later, and of the reads that only these need."""
+    asked = {at for at, call in enumerate(calls) if call.is_for_later or (call.tool == DECLINE and is_declined_later)}
+    for at in reversed(range(len(calls))):
+        users = {user for user, call in enumerate(calls) if at in call.takes_from}
+        if calls[at].is_read and users and users <= asked:
+            asked.add(at)
+    return asked
 
 
 def _planned(call: GoldenCall, tool: Tool, titles: Mapping[str, str]) -> PlannedCall:

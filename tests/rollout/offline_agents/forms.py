@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from skillweave.schema.contract import DECLINE
 from skillweave.schema.task import Task
 from tests.rollout.offline_agents.clinic import (
     APPOINTMENTS,
@@ -49,10 +50,12 @@ def slot(tell: str) -> list[dict[str, Any]]:
 
 
 def later(task: Task, says: str, when: str = "after_report") -> Task:
-    """The task with a later wish."""
+    """The task with a later wish, for which the last call is made that is no decline."""
+    golden = [call.model_dump(mode="json") for call in task.golden]
+    [call for call in golden if call["tool"] != DECLINE][-1]["asked_later"] = True
     facts = [one.id for one in task.scenario.facts if one.tell == "later"]
     scenario = {**task.scenario.model_dump(), "later": {"when": when, "says": says, "facts": facts}}
-    return Task.model_validate({**task.model_dump(mode="json"), "scenario": scenario})
+    return Task.model_validate({**task.model_dump(mode="json"), "scenario": scenario, "golden": golden})
 
 
 def insisting(task: Task) -> Task:
