@@ -15,6 +15,8 @@ _HEAD = re.compile(r"(?P<head>.+?)(?P<rest> (?:on|of|for|with|at|to|in) .*)?")
 _PLURALS = ((re.compile(r"([^aeiou])y$"), r"\1ies"), (re.compile(r"(s|x|ch|sh)$"), r"\1es"), (re.compile(r"$"), "s"))
 _VERBS = {"is": "are", "was": "were", "has": "have", "does": "do"}
 _RELATIVE = re.compile(r"\bthat(?: (?P<verb>is|was|has|does|\w+s)\b|'s\b)")
+_PAPERS = frozenset({"invoice", "statement", "payment"})
+"""What an amount is of, by itself: of anything else there is a bill."""
 _OTHER_SIDE = {"above": "at_most", "at_most": "above"}
 
 
@@ -144,9 +146,11 @@ def sum_asked(talk: Talk, intent: Intent, words: Mapping[str, str], random: Rand
         return intent.ask
     sums: dict[str, list[str]] = forms()["sums"]
     sort = "bill" if intent.noun in ("amount", "total") else intent.noun
+    noun = talk_of(talk, intent.every.entity).noun
+    sort = "billed" if intent.noun == "amount" and noun not in _PAPERS else sort
     # Whoever adds up all their payments asks what they have paid.
     is_plain = not intent.every.columns and all([*row.columns] == ["kind"] for row in intent.every.excepted)
-    sort = "payments" if is_plain and talk_of(talk, intent.every.entity).noun == "payment" else sort
+    sort = "payments" if is_plain and noun == "payment" else sort
     way = random.choice(sums.get(sort, sums["other"]))
     rows = intent.every.model_copy(update={"excepted": []})
     named = rows_together(talk, rows, words, random, is_sum=True)
