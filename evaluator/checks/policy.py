@@ -12,7 +12,7 @@ Rules that a tool itself enforced are noted and not punished. A row belongs to t
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from evaluator.kinds import KINDS
-from evaluator.kinds.kind import AgentConduct, named
+from evaluator.kinds.conduct import AgentConduct, named
 from evaluator.replay.execution import ExecutedCall
 from evaluator.replay.trial import ReplayedTrial, Trial
 from skillweave.schema.contract import Cells, RowChange

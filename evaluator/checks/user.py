@@ -5,7 +5,7 @@ task's own was rendered from the scenario, and is judged like the rest.
 """
 
 from evaluator.checks.communicate import check_communicate, ends_of_errands
-from evaluator.kinds.kind import recorded_declines, transfer_call
+from evaluator.kinds.conduct import recorded_declines, transfer_call
 from evaluator.replay.trial import ReplayedTrial
 from evaluator.text.facts import UserKnowledge
 from skillweave.schema.score import UserCheck, UserFault

@@ -20,7 +20,7 @@ from evaluator.explain.evidence import (
 )
 from evaluator.explain.writes import wrong_state
 from evaluator.kinds import KINDS
-from evaluator.kinds.kind import UNASKED, recorded_declines
+from evaluator.kinds.conduct import UNASKED, recorded_declines
 from evaluator.replay.trial import ScoredTrial
 from evaluator.text.facts import value_forms
 from skillweave.schema.criteria import FactToTell

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from evaluator.kinds.kind import AgentConduct, TaskKind
+from evaluator.kinds.conduct import AgentConduct
+from evaluator.kinds.kind import TaskKind
 from evaluator.replay.execution import ExecutedCall
 from evaluator.variants.conversation import CallFormat, Variant, conversation, failing, passing, transcript
 from evaluator.variants.declines import (

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from evaluator.kinds.kind import (
+from evaluator.kinds.conduct import (
     AgentConduct,
-    Misconduct,
     RecordedDecline,
-    TaskKind,
     decline_faults,
     question_faults,
     transfer_call,
     transfer_faults,
 )
+from evaluator.kinds.kind import Misconduct, TaskKind
 from evaluator.replay.execution import ExecutedCall
 from evaluator.variants.conversation import (
     PLAIN_FORMAT,

@@ -6,7 +6,6 @@ Tasks with planted faults have none: what a fault spoils has to be called again,
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from evaluator.kinds.kind import facts_of_later_wish
 from evaluator.variants.conversation import (
     ConversationPart,
     Utterance,
@@ -55,7 +54,7 @@ def unasked(executor: VariantExecutor) -> Iterator[Variant]:
 def never_asked(executor: VariantExecutor) -> Iterator[HeldOutVariant]:
     """Of the second set: all is done or declined, and the user never asks for what they want later."""
     task = executor.task
-    if (task.criteria.is_declined_later or _is_done_later(executor)) and facts_of_later_wish(task):
+    if task.criteria.is_declined_later or _is_done_later(executor):
         beats = [*_golden(executor), Utterance(_words(task, 1))]
         held = conversation(task, beats, is_complete=False)
         yield HeldOutVariant(failing("never_asked", held, {"other"}), "all is done unasked", [])

@@ -32,6 +32,22 @@ class BridgeHeader(Record):
     """Alias -> service."""
 
 
+_TRADES = {
+    "Airways", "Campervans", "Car", "Care", "Clinic", "Coast", "Cover", "Dental", "Dentistry", "Event",
+    "Ferries", "Health", "Hire", "Hotel", "Imaging", "Insurance", "Laboratories", "Lodge", "Mail", "Mountain",
+    "Pharmacy", "Physiotherapy", "Plan", "Practice", "Regional", "Rental", "Rentals", "Travel",
+}  # fmt: skip
+"""Words of companies' names that people leave out."""
+
+
+def _called(title: str) -> str:
+    """A company's name without its article and its trade."""
+    words = title.removeprefix("The ").split(" ")
+    while len(words) > 1 and words[-1] in _TRADES:
+        words.pop()
+    return " ".join(words)
+
+
 @dataclass(frozen=True)
 class BridgeSide:
     """One company, with the properties that templates use."""
@@ -54,6 +70,13 @@ class BridgeSide:
     def title(self) -> str:
         """The company's name."""
         return self.member.title
+
+    @property
+    def short(self) -> str:
+        """What people call the company: `Kestrel`. All of its name where another one is called the same."""
+        others = [one.title for one in self.fused.members if one.server != self.server]
+        own = _called(self.title)
+        return self.title if own in map(_called, others) else own
 
     @property
     def whose(self) -> str:

@@ -197,7 +197,7 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
         ways, first = forms()["limits"]["foreseen"], thing
     other = _OTHER_SIDE[condition.holds]
     # What is not done leaves the value as it is: asked is what it would be.
-    values = ["what it would be", f"what {thing} would be"] if condition.foreseen else [thing, "what it is"]
+    values = ["what it would be", f"what {thing} would be then"] if condition.foreseen else [thing, "what it is"]
     tell = f"when it {verb}" if sort == "moment" else random.choice(values)
     return {
         "holds": said(condition.holds, first),

@@ -148,6 +148,9 @@ def _write_intent(template: TaskTemplate, combination: Combination, facts: FactC
     rows = _call_rows(combination, facts, step, earlier)
     references = {name: of for name, of in facts.references(call.tool).items() if name in call.same}
     linked = {name: of.partition(".")[0] for name, of in references.items() if name not in rows}
+    # What is meant as the first of its kind has no other words: nobody could be asked for it.
+    best = [f"{{{name}}}" for name in terms_for(combination, place).best if name in rows]
+    asks = [way for way in call.ask if all(slot in way for slot in best)]
     return Intent(
         tool=call.tool,
         kind="do",
@@ -155,7 +158,7 @@ def _write_intent(template: TaskTemplate, combination: Combination, facts: FactC
         values=values,
         linked=linked,
         unwanted=unwanted,
-        ask=facts.choice(call.ask) if call.ask else "",
+        ask=facts.choice(asks) if asks else "",
         only_if_needed=call.demanded_by is not None,
     )
 

@@ -268,7 +268,7 @@ def wishes_of(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]
     filters: list[dict[str, Json]] = [given]
     values = {name: dict.fromkeys(value for row in rows if isinstance(value := row.get(name), str)) for name in plain}
     filters += [{**given, name: value} for name in plain for value in values[name]]
-    is_ahead = any(name.startswith(AHEAD) for name in asked)
+    is_ahead, today = any(name.startswith(AHEAD) for name in asked), setting.world.now[:10]
     blueprint = setting.world.blueprint
     subject = subject_entity(blueprint, setting.tool(read))
     is_offer = subject is None or not is_owned_by_person(blueprint, blueprint.entity(subject))
@@ -284,6 +284,10 @@ def wishes_of(setting: FormSetting, listed: ListedRow, asked: Mapping[str, Json]
             ranked.reverse()
         others = [*amounts, *totals] if column in amounts else due or [*moments, *issued]
         is_clear = all(_is_first(rows, fitting, ranked[0], other, order) for other in others) if ranked else False
+        # Who speaks of what starts first has what lies ahead in mind, if there is any.
+        begun = [index for index in fitting if str(rows[index][column])[:10] < today] if column in moments else []
+        if begun and not due and len(begun) < len(fitting):
+            continue
         if len(ranked) >= LEAST_ROWS and is_clear:
             yield Wish(Superlative(column=column, order=order), said, ranked[0], ranked, ranked[1])
 

@@ -45,3 +45,14 @@ def test_the_first_is_so_in_each_way(
 
     assert "A" in chosen(rows(agree), column)
     assert "A" not in chosen(rows(differ), column)
+
+
+@pytest.mark.parametrize(("first", "is_meant"), [("2025-01-02 09:00:00", False), ("2025-02-03 09:00:00", True)])
+def test_what_starts_first_lies_ahead_if_anything_does(first: str, is_meant: bool) -> None:
+    starts = [first, "2025-02-11 09:00:00", "2025-02-19 09:00:00"]
+    rows: list[dict[str, Json]] = [
+        {"appointment_id": at, "starts_at": one} for at, one in zip("ABC", starts, strict=True)
+    ]
+    assert ("A" in chosen(rows, "starts_at")) is is_meant
+    past = [row | {"starts_at": str(row["starts_at"]).replace("2025", "2024")} for row in rows]
+    assert "A" in chosen(past, "starts_at")
