@@ -40,7 +40,7 @@ _TRADES = {
 """Words of companies' names that people leave out."""
 
 
-def _called(title: str) -> str:
+def called(title: str) -> str:
     """A company's name without its article and its trade."""
     words = title.removeprefix("The ").split(" ")
     while len(words) > 1 and words[-1] in _TRADES:
@@ -75,8 +75,8 @@ class BridgeSide:
     def short(self) -> str:
         """What people call the company: `Kestrel`. All of its name where another one is called the same."""
         others = [one.title for one in self.fused.members if one.server != self.server]
-        own = _called(self.title)
-        return self.title if own in map(_called, others) else own
+        own = called(self.title)
+        return self.title if own in map(called, others) else own
 
     @property
     def whose(self) -> str:

@@ -207,6 +207,14 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
     }
 
 
+def frames_for(frames: str, condition: Condition) -> list[str]:
+    """The frames for a condition; of what would then be, those that name the deed first."""
+    ways: list[str] = forms()[frames]
+    limits = ("{holds}", "{fails}", "{if_not}")
+    after = [way for way in ways if way.index("{request}") < min(way.index(one) for one in limits if one in way)]
+    return after if condition.foreseen else ways
+
+
 def arguments_of(count: int, random: Random) -> list[str]:
     """What somebody says against a no, one text for each time."""
     return random.sample(forms()["insists"], count)

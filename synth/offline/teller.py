@@ -9,7 +9,7 @@ from random import Random
 
 from skillweave.schema.request import FactWords, Intent, KnownFact, Telling, UserRequest
 from synth.offline.fact_teller import FactTeller
-from synth.offline.forms import arguments_of, forms, limits_of
+from synth.offline.forms import arguments_of, forms, frames_for, limits_of
 from synth.offline.phrasing import TERSE, Phrasing
 from synth.offline.services import Talk
 from synth.offline.wording import CompanyWords, phrases, talk_of, without_lost_commas
@@ -156,7 +156,7 @@ class Teller:
         subject = f"the {talk_of(self.talk, row.entity).noun}" if row else "it"
         slots = limits_of(intent.condition, limit, subject, self.random)
         frames = f"branch_{condition}" if intent.condition.otherwise else condition
-        return str(self.random.choice(forms()[frames])).format(request=request, **slots)
+        return self.random.choice(frames_for(frames, intent.condition)).format(request=request, **slots)
 
     def _beliefs(self, intent: Intent, frames: str = "beliefs") -> Iterator[str]:
         """What the user takes a value to be that they ask for."""

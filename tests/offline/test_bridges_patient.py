@@ -12,7 +12,7 @@ from skillweave.schema.fusion import Storyline
 from synth.fusion.blueprint import fuse
 from synth.fusion.bridge_rules import bridge_faults
 from synth.fusion.links import links_of
-from synth.offline.bridging import stories_between
+from synth.offline.bridging import called, stories_between
 from synth.offline.services import catalogue, variant
 from synth.stories.faults import story_faults
 from tests.policy.contracts import a_contract
@@ -88,7 +88,7 @@ def test_every_story_ties_the_companies_together(servers: tuple[str, ...]) -> No
         demanded = {call.demanded_by for call in story.calls}
         leaning = {rule.rule for rule in story.bridges} - demanded
         assert [*links_of(story, fused)] or leaning, story.name
-        titles = [member.title for member in fused.members]
+        titles = [called(member.title) for member in fused.members]
         assert all(title in reason for title in titles for reason in story.reasons), story.name
         assert len(set(story.reasons)) == len(story.reasons)
 
@@ -147,8 +147,8 @@ def test_a_claim_goes_under_the_benefit_for_what_was_done(servers: tuple[str, ..
 def test_a_merged_story_gives_a_reason_of_each_of_its_parts() -> None:
     merged = next(one for one in told(("BloodLab", "DentalClinic", "PhysioPractice")) if one.name.startswith("report_"))
     assert merged.reasons[0] == (
-        "I have my results from Brightwater Laboratories, and now I want to go ahead at Larkfield Dental Care. "
-        "The results from Brightwater Laboratories were what I was waiting for before going to Stride Physiotherapy."
+        "I have my results from Brightwater, and now I want to go ahead at Larkfield. "
+        "The results from Brightwater were what I was waiting for before going to Stride."
     )
 
 

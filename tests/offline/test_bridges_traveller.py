@@ -11,7 +11,7 @@ from skillweave.schema.blueprint import BridgeRule, FusedBlueprint
 from skillweave.schema.fusion import StoryCall, Storyline
 from synth.fusion.blueprint import fuse
 from synth.fusion.bridge_rules import bridge_faults
-from synth.offline.bridging import stories_between
+from synth.offline.bridging import called, stories_between
 from synth.offline.services import catalogue
 from synth.stories.faults import story_faults
 from tests.policy.contracts import a_contract
@@ -95,7 +95,7 @@ def test_every_reason_of_a_pair_names_both_companies(domains: tuple[str, ...]) -
     fused, stories = a_world(domains, 7)
     for story in stories:
         assert len(story.reasons) >= 3
-        assert [r for r in story.reasons if not all(member.title in r for member in fused.members)] == []
+        assert [r for r in story.reasons if not all(called(member.title) in r for member in fused.members)] == []
 
 
 def test_a_rule_of_a_tool_that_a_company_does_not_have_is_left_out_with_its_stories() -> None:
