@@ -136,11 +136,27 @@ def _part_apart(setting: FormSetting, part: TaskTemplate, before: Instance, spok
         behind = set[str]() if is_question else _referred_to(setting, own)
         taken = spoken_of.changed if is_question else spoken_of.changed | spoken_of.asked | spoken_of.behind
         is_apart = taken.isdisjoint(own) and behind.isdisjoint(spoken_of.changed)
+        if is_question and not _of_deeds(before).isdisjoint(_subjects(setting, made)):
+            continue
         if is_apart and not _takes_again(after, made) and left.isdisjoint(row.key for row in made.rows):
             (spoken_of.asked if is_question else spoken_of.changed).update(own)
             spoken_of.behind.update(behind)
             return made
     raise NoInstance("two requests are about the same thing")
+
+
+def _of_deeds(before: Instance) -> set[str]:
+    """All that calls were given: what somebody has just taken has a price of its own beside that of the list."""
+    return {str(value) for call in before.golden for value in call.arguments.values()}
+
+
+def _subjects(setting: FormSetting, made: Instance) -> set[str]:
+    """Keys of the rows that a question is about, be they the person's or not."""
+    found = set[str]()
+    for about in (row for row in made.rows if row.parameter is None and row.columns):
+        listed = [row for row in rows_of(made.results[about.call]) if fits(row, about.columns)]
+        found |= {str(row[column]) for row in listed for column in key_columns(setting.world, about.read)}
+    return found
 
 
 def _takes_again(after: FormSetting, made: Instance) -> bool:
