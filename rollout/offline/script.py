@@ -231,11 +231,7 @@ class Script:
 
         An argument from a result that is left out keeps its value of the golden trajectory.
         """
-        left_out = {at for at, call in enumerate(self.calls) if call.is_demanded}
-        for at in range(len(self.calls) - 1, -1, -1):
-            users = {user for user, call in enumerate(self.calls) if at in call.takes_from}
-            if self.calls[at].is_read and users and users <= left_out:
-                left_out.add(at)
+        left_out = _with_their_reads(self.calls, {at for at, call in enumerate(self.calls) if call.is_demanded})
         kept = [at for at in range(len(self.calls)) if at not in left_out]
         return replace(self, calls=tuple(_renumbered(self.calls[at], kept) for at in kept))
 
@@ -259,22 +255,22 @@ def scripts_of(dataset: Dataset) -> Scripts:
 def script_of(task: Task, blueprint: Blueprint) -> Script:
     """The script of one task. It ignores the faults that are planted in the task."""
     task = without_noise(task)
-    members = blueprint.members if isinstance(blueprint, FusedBlueprint) else []
-    titles = {member.server: member.title for member in members}
+    titles = {one.server: one.title for one in blueprint.members} if isinstance(blueprint, FusedBlueprint) else {}
     demanded, criteria = _demanded(task), task.criteria
     tools = [tool_of(blueprint, call.tool) for call in task.golden]
     planned = [_planned(call, tool, titles) for call, tool in zip(task.golden, tools, strict=True)]
-    for_later = _for_later(planned, is_declined_later=criteria.is_declined_later)
+    held = [(tool, {guard.rule for guard in tool.guards}) for tool in tools]
+    later = [call.is_for_later or (call.tool == DECLINE and criteria.is_declined_later) for call in planned]
+    for_later = _with_their_reads(planned, {at for at, is_later in enumerate(later) if is_later})
     calls = [
         replace(
             call,
             is_demanded=call.demanded_by is not None or at in demanded,
             is_for_later=at in for_later,
-            goal=next((deed(_plain(tool)) for tool in tools[at + 1 :] if _is_under(tool, call.demanded_by)), ""),
+            goal=next((deed(_plain(tool)) for tool, rules in held[at + 1 :] if call.demanded_by in rules), ""),
         )
         for at, call in enumerate(planned)
     ]
-    asked = criteria.asked
     return Script(
         kind=task.kind,
         opening=task.messages[0].content or "" if task.messages else "",
@@ -286,20 +282,19 @@ def script_of(task: Task, blueprint: Blueprint) -> Script:
         left_out={need.tool: frozenset(need.facts) for need in criteria.must_ask},
         rules={guard.rule: guard.says for tool in blueprint.tools for guard in tool.guards},
         tools=tuple(tool for tool in blueprint.tools if tool.name not in task.tools_hidden),
-        asked=_planned(asked, tool_of(blueprint, asked.tool), titles) if asked is not None else None,
+        asked=_planned(asked, tool_of(blueprint, asked.tool), titles) if (asked := criteria.asked) else None,
         later=task.scenario.later,
         insists=tuple(task.scenario.insists),
     )
 
 
-def _for_later(calls: Sequence[PlannedCall], *, is_declined_later: bool) -> set[int]:
-    """Positions of the calls that the user asks for later, and of the reads that only these need."""
-    asked = {at for at, call in enumerate(calls) if call.is_for_later or (call.tool == DECLINE and is_declined_later)}
+def _with_their_reads(calls: Sequence[PlannedCall], chosen: set[int]) -> set[int]:
+    """Positions of some calls, and of the reads that only these need."""
     for at in reversed(range(len(calls))):
         users = {user for user, call in enumerate(calls) if at in call.takes_from}
-        if calls[at].is_read and users and users <= asked:
-            asked.add(at)
-    return asked
+        if calls[at].is_read and users and users <= chosen:
+            chosen = chosen | {at}
+    return chosen
 
 
 def _planned(call: GoldenCall, tool: Tool, titles: Mapping[str, str]) -> PlannedCall:
@@ -323,14 +318,10 @@ def _plain(tool: Tool) -> str:
     return tool.origin if isinstance(tool, FusedTool) else tool.name
 
 
-def _is_under(tool: Tool, rule: str | None) -> bool:
-    return rule in {guard.rule for guard in tool.guards}
-
-
 def _demanded(task: Task) -> set[Json]:
     """Positions of the golden calls that a bridge rule demands, as the interlock gate has proved."""
     by_rule = task.gates.interlock.get("demanded")
-    calls = by_rule.values() if isinstance(by_rule, dict) else []
+    calls = by_rule.values() if isinstance(by_rule, dict) else ()
     return {place for places in calls if isinstance(places, list) for place in places if isinstance(place, int)}
 
 
