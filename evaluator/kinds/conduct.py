@@ -80,7 +80,7 @@ class AgentConduct(NamedTuple):
         if turn is self.turns[0]:
             # Whoever began in words of their own may have said it all; users of this project record it.
             return not is_answer and turn.later is None
-        facts = task.scenario.facts
+        facts = [fact for fact in task.scenario.facts if fact.tell == "asked"]
         return not is_answer and not any(is_told(fact, messages, turn.message, task.now) for fact in facts)
 
     def tells_user_of(self, decline: ExecutedCall) -> bool:
