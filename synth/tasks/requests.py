@@ -209,7 +209,8 @@ def _heard_on_terms(
     belief = combination.beliefs.get(fact)
     # The deed comes just before the look-up that shows the value; another request may ask for such a value, too.
     near = [terms.condition for terms in combination.terms if terms.call in (wanted.call - 2, wanted.call - 1)]
-    conditions = (one for one in near if one)
+    # Only who leaves it if the condition fails wants to hear the value, and what is foreseen no look-up shows.
+    conditions = (one for one in near if one and one.then == "leave" and not one.foreseen)
     condition = next((one for one in conditions if (one.column, one.noun) == (wanted.column, wanted.noun)), None)
     return intent.model_copy(
         update={
