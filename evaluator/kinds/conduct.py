@@ -59,20 +59,12 @@ class AgentConduct(NamedTuple):
 
     def _later_wish(self, messages: Sequence[Message]) -> int | None:
         """Position of the message with the later wish; None if there is none."""
-        facts, is_recorded = facts_of_later_wish(self.task), any(turn.later for turn in self.turns)
+        recorded = next((turn.message for turn in self.turns if turn.later), None)
         # A word such as `work` may be said of anything; what the user recorded is surer.
-        facts = [fact for fact in facts if not is_recorded or _is_telling(fact)]
-        before = -1
-        for turn in self.turns:
-            offered = [one.content or "" for one in messages[before + 1 : turn.message] if one.role == "assistant"]
-            agreed = "\n".join(offered) if turn.agrees else ""
-            if turn.later or any(
-                is_told(fact, messages, turn.message, self.task.now) or tells_fact(fact, agreed, self.task.now)
-                for fact in facts
-            ):
-                return turn.message
-            before = turn.message
-        return next((turn.message for turn in self.turns if self._may_be_later_wish(turn, messages)), None)
+        facts = [fact for fact in facts_of_later_wish(self.task) if recorded is None or _is_telling(fact)]
+        heard = [place for place in (recorded, *map(self.settled_at, facts)) if place is not None]
+        might = (turn.message for turn in self.turns if self._may_be_later_wish(turn, messages))
+        return min(heard) if heard else next(might, None)
 
     def _may_be_later_wish(self, turn: UserTurn, messages: Sequence[Message]) -> bool:
         task, own = self.task, [message.content for message in self.task.messages]
@@ -82,6 +74,17 @@ class AgentConduct(NamedTuple):
             return not is_answer and turn.later is None
         facts = [fact for fact in task.scenario.facts if fact.tell == "asked"]
         return not is_answer and not any(is_told(fact, messages, turn.message, task.now) for fact in facts)
+
+    def settled_at(self, fact: Fact) -> int | None:
+        """Position of the first message with which the user told a fact, or agreed to words that hold it."""
+        before, messages = -1, self.messages or ()
+        for turn in self.turns:
+            proposed = [one.content or "" for one in messages[before + 1 : turn.message] if one.role == "assistant"]
+            is_agreed = turn.agrees and tells_fact(fact, "\n".join(proposed), self.task.now)
+            if is_agreed or is_told(fact, messages, turn.message, self.task.now):
+                return turn.message
+            before = turn.message
+        return None
 
     def tells_user_of(self, decline: ExecutedCall) -> bool:
         """Whether the agent said anything to the user after the last look-up that preceded a decline."""
@@ -179,7 +182,8 @@ def question_faults(conduct: AgentConduct) -> Iterator[str]:
     for need in conduct.task.criteria.must_ask:
         write = next((call for call in conduct.calls if call.ok and call.tool == need.tool), None)
         needed = [facts[id] for id in need.facts if id in facts]
-        if write is not None and not any(_is_settled(conduct, fact, write) for fact in needed):
+        settled = [place for place in map(conduct.settled_at, needed) if place is not None]
+        if write is not None and (not settled or 0 <= write.message < min(settled)):
             yield f"not told {' or '.join(need.facts)} before {named(write)}"
 
 
@@ -212,20 +216,3 @@ def _is_alike(given: Json, value: Json) -> bool:
 def _is_telling(fact: Fact) -> bool:
     """Whether nobody would say a fact's value by chance: it has figures, a name, or several words."""
     return any(one.isdigit() or one.isupper() or one == " " for one in str(fact.value))
-
-
-def _is_settled(conduct: AgentConduct, fact: Fact, write: ExecutedCall) -> bool:
-    """Whether the user told a fact, or agreed to words that hold it, before a call."""
-    before, messages = -1, conduct.messages or ()
-    for turn in conduct.turns:
-        if 0 <= write.message < turn.message:
-            return False
-        if is_told(fact, messages, turn.message, conduct.task.now):
-            return True
-        proposed = [
-            message.content or "" for message in messages[before + 1 : turn.message] if message.role == "assistant"
-        ]
-        if turn.agrees and tells_fact(fact, "\n".join(proposed), conduct.task.now):
-            return True
-        before = turn.message
-    return False

@@ -160,14 +160,14 @@ def _first_of_later_wish(task: Task, beats: Sequence[ConversationPart]) -> int:
     Without one, that of the last write; without any, of the last call or words.
     """
     calls = [(place, beat) for place, beat in enumerate(beats) if not isinstance(beat, Utterance)]
-    serving = [place for place, steps in calls if any(serves_later_wish(task, step) for step in steps)]
+    serving = [place for place, steps in calls if any(_serves_later_wish(task, step) for step in steps)]
     writes = [place for place, steps in calls if any(any(step.result.changed) for step in steps)]
     place = [*serving[:1], *writes[-1:], *(place for place, _ in calls[-1:]), len(beats) - 1][0]
     before = beats[place - 1] if place else None
     return place - 1 if isinstance(before, Utterance) and before.agrees else place
 
 
-def serves_later_wish(task: Task, step: VariantStep) -> bool:
+def _serves_later_wish(task: Task, step: VariantStep) -> bool:
     """Whether a call does or declines what the user asks for later."""
     if step.call.tool in SESSION_TOOLS:
         return task.criteria.is_declined_later
