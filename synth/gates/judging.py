@@ -13,6 +13,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Combination, ValidatedTask
 from skillweave.schema.record import Json
 from skillweave.schema.reports import TemplateWithoutTasks
+from skillweave.schema.task import Split
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.world import World
 from synth.gates import GATES
@@ -143,6 +144,8 @@ class WantedTasks:
     """Level -> share of the tasks, as far as it can be had."""
     most: int = 0
     """Tasks to stop at; 0 judges all."""
+    splits: Mapping[str, Split] | None = None
+    """Template -> its split; each gets its share, as far as it can be had. None: all are in one."""
 
 
 class JudgingOrder:
@@ -151,7 +154,7 @@ class JudgingOrder:
     def __init__(
         self, world: World, templates: Sequence[TaskTemplate], combinations: Sequence[Combination], wanted: WantedTasks
     ) -> None:
-        self._turns = Turns(templates, wanted.levels)
+        self._turns = Turns(templates, wanted.levels, wanted.splits)
         self._most = wanted.most
         self._levels = {one.id: difficulty_of(world, one).level for one in combinations}
         self._waiting: dict[str, deque[Combination]] = {}

@@ -15,6 +15,8 @@ _HEAD = re.compile(r"(?P<head>.+?)(?P<rest> (?:on|of|for|with|at|to|in) .*)?")
 _PLURALS = ((re.compile(r"([^aeiou])y$"), r"\1ies"), (re.compile(r"(s|x|ch|sh)$"), r"\1es"), (re.compile(r"$"), "s"))
 _VERBS = {"is": "are", "was": "were", "has": "have", "does": "do"}
 _RELATIVE = re.compile(r"\bthat(?: (?P<verb>is|was|has|does|\w+s)\b|'s\b)")
+_WOULD = re.compile(r"^(what|how much) (the .+?) would (be|come|add)\b")
+"""How a clause of what would be begins."""
 _PAPERS = frozenset({"invoice", "statement", "payment"})
 """What an amount is of, by itself: of anything else there is a bill."""
 _OTHER_SIDE = {"above": "at_most", "at_most": "above"}
@@ -169,6 +171,16 @@ def foreseen_asked(request: str, intent: Intent, random: Random) -> str:
     return tidy(str(random.choice(ways)).format(thing=thing_of(intent.noun), request=request))
 
 
+def direct_question(clause: str) -> dict[str, str]:
+    """A clause of what would be, as a question: `what would the refund be if I were to cancel my visit`.
+
+    Returns:
+        The question within a sentence, and at its beginning.
+    """
+    asked = _WOULD.sub(r"\1 would \2 \3", clause, count=1)
+    return {"question": asked, "Question": asked[:1].upper() + asked[1:]}
+
+
 def difference_asked(noun: str, random: Random) -> str:
     """A noun clause that asks for a difference, with `{row}` and `{other}` for the two."""
     # What somebody pays may differ from the list.
@@ -202,7 +214,6 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
     return {
         "holds": said(condition.holds, first),
         "fails": said(other, first),
-        "if_not": said(other, "it"),
         "tell": tell,
     }
 
@@ -210,7 +221,7 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
 def frames_for(frames: str, condition: Condition) -> list[str]:
     """The frames for a condition; of what would then be, those that name the deed first."""
     ways: list[str] = forms()[frames]
-    limits = ("{holds}", "{fails}", "{if_not}")
+    limits = ("{holds}", "{fails}")
     after = [way for way in ways if way.index("{request}") < min(way.index(one) for one in limits if one in way)]
     return after if condition.foreseen else ways
 

@@ -85,6 +85,9 @@ class Phrasing:
         unmentioned = self._unmentioned(intent)
         whole = self._whole_ways(own, intent, unmentioned) if own else []
         gists = self._leaving_out(own, own.gist, intent) if own and whole and self._is_short(intent) else []
+        # What depends on `the prescription` speaks of one.
+        decides = f"{{{intent.condition.parameter}}}" if intent.condition else ""
+        gists = [way for way in gists if decides in way or decides not in " ".join(whole)]
         asks = gists or whole or (fitting(without(own.settled, intent, unmentioned), intent) if own else [])
         phrase = self.random.choice(asks) if asks else self.companies.tool(intent.tool)
         missing = self._volunteered(intent, self._missing(intent, phrase), is_short=bool(gists))

@@ -9,7 +9,7 @@ from random import Random
 
 from skillweave.schema.request import FactWords, Intent, KnownFact, Telling, UserRequest
 from synth.offline.fact_teller import FactTeller
-from synth.offline.forms import arguments_of, forms, frames_for, limits_of
+from synth.offline.forms import arguments_of, direct_question, forms, frames_for, limits_of
 from synth.offline.phrasing import TERSE, Phrasing
 from synth.offline.services import Talk
 from synth.offline.wording import CompanyWords, phrases, talk_of, without_lost_commas
@@ -44,7 +44,7 @@ class Teller:
     def tell(self) -> Telling:
         """Put the request into words: a first message, the goal, what comes later, and a sentence for each fact."""
         asked = [one for one in self._asked if not one[1].later]
-        message = self._message(asked, self._openings(asked) | self._requests(asked), self._consents())
+        message = self._message(asked, self._openings(asked) | self._requests(asked), self._consents(is_later=False))
         first = {*self._phrasing.mentioned}
         # Whole words to begin with say why by themselves.
         reason = self.request.reason or None if self._gives_reason else None
@@ -177,18 +177,22 @@ class Teller:
         after = (intent.tool for other, intent in self._asked if other > place and intent.kind == "do")
         return self.companies.titles.get(next(after, ""), "") or "that"
 
-    def _consents(self) -> list[str]:
-        """The part of the first message on what the user only agrees to: nothing, something general, or each intent."""
-        forms = phrases("telling")["consents"]
-        ways = forms["terse" if self.request.persona.style in TERSE else "other"] if self._agreed else ["none"]
+    def _consents(self, *, is_later: bool) -> list[str]:
+        """What is said of what the user only agrees to: nothing, something general, or each intent.
+
+        Args:
+            is_later: Whether what comes later needs it.
+        """
+        forms, agreed = phrases("telling")["consents"], [one for one in self._agreed if bool(one[1].later) == is_later]
+        ways = forms["terse" if self.request.persona.style in TERSE else "other"] if agreed else ["none"]
         way = self.random.choice(ways)
         if way == "none":
             return []
         if way == "vague":
-            titles = {self.companies.titles.get(intent.tool, self.request.company): None for _, intent in self._agreed}
+            titles = {self.companies.titles.get(intent.tool, self.request.company): None for _, intent in agreed}
             return [self.random.choice(forms["vague"]).format(company=" or ".join(titles))]
         frames = self.random.sample(forms["each"], len(forms["each"]))
-        chosen = zip(self._agreed, cycle(frames))
+        chosen = zip(agreed, cycle(frames))
         return [
             frame.format(company=self._company_in_need(place), request=self._phrasing.phrase(intent))
             for (place, intent), frame in chosen
@@ -267,10 +271,9 @@ class Teller:
 
     def _joined(self, parts: Sequence[str]) -> str:
         """Phrases as one: `cancel my visit, pay that invoice, and then book a check-up`."""
-        frames = phrases("telling")
         if len(parts) < 3:
-            return str(frames["joined"]).format(first=parts[0], last=parts[-1]) if parts[1:] else parts[0]
-        way: str = self.random.choice(frames["several"])
+            return str(phrases("telling")["joined"]).format(first=parts[0], last=parts[-1]) if parts[1:] else parts[0]
+        way: str = self.random.choice(phrases("telling")["several"])
         return way.format(first=parts[0], between=", ".join(parts[1:-1]), last=parts[-1])
 
     def _questions(self, asked: Asked, requests: Mapping[int, str], question: Sequence[str]) -> Iterator[str]:
@@ -284,10 +287,11 @@ class Teller:
             waiting[0][1].pop(0)
         while waiting:
             ask, remarks = waiting.pop(0)
-            if waiting and not remarks and not waiting[0][1] and len(ask + waiting[0][0]) < MOST_IN_SENTENCE:
-                ask = f"{ask} and {waiting.pop(0)[0]}"
             frame = self.random.choice(question) if is_first else next(more)
-            yield frame.format(ask=ask)
+            is_joined = waiting and "{ask}" in frame and not remarks and not waiting[0][1]
+            if is_joined and len(ask + waiting[0][0]) < MOST_IN_SENTENCE:
+                ask = f"{ask} and {waiting.pop(0)[0]}"
+            yield frame.format(ask=ask, **direct_question(ask))
             yield from remarks
             is_first = False
 
@@ -311,7 +315,7 @@ class Teller:
         opening, question = forms()["replacing" if is_replacing else "adding"], forms()["adding_ask"]
         which = f"{moment}_several" if len(asked) > 1 and f"{moment}_several" in opening else moment
         sentences = self._sentences(asked, self._requests(asked), opening[which], question[which])
-        return self._in_manner(" ".join(sentences))
+        return self._in_manner(" ".join([*sentences, *self._consents(is_later=True)]))
 
     def _in_manner(self, text: str) -> str:
         text = without_lost_commas(text)

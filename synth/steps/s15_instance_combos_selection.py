@@ -42,8 +42,8 @@ class ComboParams(Params):
     per_form: int = Field(default=2, ge=0)
     """Instances of one goal in one form (`choice`, `condition`, ...), at most; 0 leaves forms of goals out."""
     per_storyline: int = Field(default=8, ge=1)
-    """Instances of one story of a fused world, at most; a quarter of that for a story in which some domain is
-    needed by no other (an eighth, where the world has better ones), and none of it in a form. Of a request that is
+    """Instances of one story of a fused world, at most; an eighth of that for a story in which some domain is
+    needed by no other, and none of it in a form. Of a request that is
     declined there, `per_refusal`."""
     per_refusal: int = Field(default=2, ge=0)
     """Instances of one request that a rule forbids, at most; 0 leaves this kind out."""

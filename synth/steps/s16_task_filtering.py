@@ -27,6 +27,7 @@ from synth.artifacts import (
     TEMPLATES,
     VALIDATED,
     contract_of,
+    servers_of,
 )
 from synth.engine.context import Context
 from synth.engine.step import step
@@ -36,7 +37,7 @@ from synth.gates.judging import WantedTasks, judge_combinations, templates_witho
 from synth.gates.variants import keeping_conduct
 from synth.planner.problem import PlannerParams
 from synth.tasks.forms import FORMS
-from synth.tasks.splits import combinations_over_share
+from synth.tasks.splits import combinations_over_share, splits_of
 
 TOO_MANY = "more than its share of the world's tasks"
 """Why something that passed all gates is left out."""
@@ -90,6 +91,7 @@ async def replay_fused(ctx: Context[FilterParams], keys: list[str]) -> None:
 async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
     templates, combinations, quotas = ctx.read(TEMPLATES), ctx.read(COMBINATIONS), ctx.read(QUOTAS)
     contract = contract_of(ctx)
+    splits = splits_of(templates, servers_of(contract), ctx.splits, str(ctx.seed))
     passed, rejected = await ctx.offload(
         judge_combinations,
         contract,
@@ -98,7 +100,7 @@ async def task_filtering(ctx: Context[FilterParams], key: str) -> None:
         templates,
         combinations,
         Policy(world=key, text=ctx.read(POLICIES)).rules,
-        WantedTasks(quotas, ctx.difficulty.shares, ctx.params.most),
+        WantedTasks(quotas, ctx.difficulty.shares, ctx.params.most, splits),
         ctx.params.bounds,
     )
     judged = [one.combination for one in passed]

@@ -22,7 +22,7 @@ from synth.search.values import DATETIME_FORMAT
 from synth.simulation.events import InvariantMonitor, apply_event, rows_for_event
 from synth.tasks.formed import builder_of, end_state, formed_instance, signed_in, with_shift
 from synth.tasks.forms.form import FormSetting
-from synth.tasks.forms.joining import moved_call, with_final_places
+from synth.tasks.forms.joining import asked_in_turn, moved_call, with_final_places
 from synth.tasks.kinds import KINDS, InstanceSetting, NoInstance
 
 MOST_STEPS = 12
@@ -141,6 +141,8 @@ def _is_about(row: Row, keys: Sequence[str]) -> bool:
 
 SIGNED_IN = 0.12
 """How often the session opens with the user signed in; else they tell who they are."""
+IN_TURN = 0.8
+"""How often people who want several things done ask for one, and for the others once it is done."""
 COMPOUND_CALLERS = 8
 """If nobody breaks a rule alone, so many callers may break it together with rules that it implies."""
 MOST_MISFITS = 12
@@ -229,6 +231,8 @@ def combination_for(
         with world.session(caller=caller, patch=patch) as session:
             instance = builder_of(world, template, session, random, alone=alone).build()
             hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), random))
+        if template.kind == "do" and random.random() < IN_TURN:
+            instance = asked_in_turn(instance, template, world.blueprint)
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}
     signing_in = _signing_in(auth, credentials)

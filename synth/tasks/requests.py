@@ -69,11 +69,18 @@ def known_values(blueprint: Blueprint, template: TaskTemplate, combination: Comb
 
 
 def later_facts(request: UserRequest) -> set[str]:
-    """Ids of the facts that only what the user comes out with later needs. Nothing says them before."""
-    at_once = {name for intent in request.wishes if not intent.later for name in fact_ids(intent)}
-    later = {name for intent in request.wishes if intent.later for name in fact_ids(intent)}
+    """Ids of the facts that only what the user comes out with later needs. Nothing says them before.
+
+    What they only agree to they agree to at any time.
+    """
+    later = {name for intent in request.wishes if _is_later(intent) for name in fact_ids(intent)}
+    at_once = {name for intent in request.wishes if not _is_later(intent) for name in fact_ids(intent)}
     withheld = {fact.id for fact in request.known if fact.withheld}
     return later - at_once - withheld
+
+
+def _is_later(intent: Intent) -> bool:
+    return intent.later is not None and not intent.only_if_needed
 
 
 def fact_ids(intent: Intent) -> Iterator[str]:

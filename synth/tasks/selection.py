@@ -33,6 +33,8 @@ ENOUGH = "there are enough instances without it"
 
 TAKEN = "other splits have everybody who could have it"
 """Why nobody is left for a template."""
+ONE_WAY = 8
+"""A story in which some domain is needed by no other gets one of so many instances."""
 OTHER_LEVEL = "its tasks are of a level that is not wanted"
 """Why the instances of a template were not chosen."""
 
@@ -87,18 +89,14 @@ class Selection(NamedTuple):
 
 
 def fewer_one_way(most: Mapping[str, int], templates: Sequence[TaskTemplate], fusion: Fusion) -> dict[str, int]:
-    """Of a story in which some domain is needed by no other, a quarter of the instances, and none in a form.
-
-    Where the world has other stories, half of that.
-    """
+    """Of a story in which some domain is needed by no other, an eighth of the instances, and none in a form."""
     both_ways = {
         f"{fusion.name}/{story}"
         for story, links in fusion.proofs.items()
         if {link.source for link in links} == {*fusion.domains}
     }
     one_way = [one for one in templates if is_goal(one) and not both_ways & {one.id, *relatives_of(one)}]
-    part = 8 if both_ways else 4
-    fewer = {one.id: 0 if one.forms else ceil(most[one.id] / part) for one in one_way}
+    fewer = {one.id: 0 if one.forms else ceil(most[one.id] / ONE_WAY) for one in one_way}
     return {**most, **fewer}
 
 
@@ -149,7 +147,7 @@ class InstanceChooser:
         return _selection(self.inputs, fitting, self._lacking | dict.fromkeys(lanes.ahead, ENOUGH))
 
     def _turns(self) -> TemplateTurns:
-        turns = Turns(self.inputs.templates, self.inputs.levels)
+        turns = Turns(self.inputs.templates, self.inputs.levels, self.inputs.splits)
         return TemplateTurns(turns, self.inputs.expected(), self.inputs.most, self.inputs.enough)
 
     def _contested(self) -> list[str]:
@@ -234,7 +232,7 @@ def _candidates(world: World, inputs: SelectionInput) -> Selection:
         if not one.template.forms
     ]
     split_of = allotted_persons(world, inputs, demands)
-    turns = Turns(inputs.templates, inputs.levels)
+    turns = Turns(inputs.templates, inputs.levels, inputs.splits)
     expected = {name: level for name, level in inputs.expected().items() if name in finders}
     lanes = TemplateTurns(turns, expected, inputs.most, inputs.enough, is_fused=True)
     found: dict[str, list[Combination]] = {}

@@ -257,9 +257,10 @@ def _form_faults(telling: Telling, request: UserRequest) -> Iterator[str]:
 def _early_faults(
     texts: Mapping[str, str], later: Sequence[KnownFact], request: UserRequest, now: str
 ) -> Iterator[str]:
-    """Where what is wanted later is given away. What is known at once anyway gives nothing away."""
+    """Where what is wanted later is given away. What is known at once anyway, or why they come, gives nothing away."""
     names = {fact.id for fact in later}
-    at_once = " ".join(fact.words for fact in request.known if fact.id not in names and not fact.secret)
+    known = [fact.words for fact in request.known if fact.id not in names and not fact.secret]
+    at_once = " ".join([request.company, request.reason, *known])
     for fact in (fact for fact in later if not gives_away(at_once, fact, now)):
         for name, text in texts.items():
             if gives_away(text, fact, now):

@@ -1,7 +1,8 @@
 """Turns: in which order templates are tried, and their combinations judged, so that a world's tasks come out mixed.
 
 Plain goals, goals in each form and the other kinds are *lanes*, and a world's tasks are shared out among its lanes.
-Whichever lane lags most comes next; within it, first what the mix of levels lacks, and what covers something new.
+Whichever lane lags most comes next; within it, first a split that has less than its share of the templates' families,
+then what the mix of levels lacks, and what covers something new.
 """
 
 from collections import Counter
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 
 from evaluator.kinds import KINDS
 from skillweave.schema.contract import DECLINE
+from skillweave.schema.task import Split
 from skillweave.schema.template import TaskTemplate
 
 PLAIN = "plain"
@@ -80,9 +82,12 @@ def lane_shares(templates: Iterable[TaskTemplate]) -> dict[str, float]:
 class Turns:
     """Says of which template something comes next, and keeps count of what came of it."""
 
-    def __init__(self, templates: Sequence[TaskTemplate], levels: Mapping[int, float]) -> None:
+    def __init__(
+        self, templates: Sequence[TaskTemplate], levels: Mapping[int, float], splits: Mapping[str, Split] | None = None
+    ) -> None:
         """Args:
         levels: Level -> share that is wanted of it.
+        splits: Template -> its split; None: all are in one.
         """
         self.shares = lane_shares(templates)
         self.lanes = {template.id: lanes_of(template) for template in templates}
@@ -101,6 +106,10 @@ class Turns:
         """The same of templates of which something came."""
         self._wanted = levels
         self._levels: Counter[int] = Counter()
+        self._splits = splits or dict.fromkeys(self.lanes, "train")
+        families = Counter({one.base or one.id: self._splits[one.id] for one in templates}.values())
+        self._split_shares = {split: count / families.total() for split, count in families.items()}
+        self._by_split: Counter[Split] = Counter()
         self._covered: Counter[str] = Counter()
 
     def next(self, ahead: Mapping[str, int], lanes: Collection[str]) -> str | None:
@@ -125,6 +134,7 @@ class Turns:
         known = self._known[template]
         self._covered[_covered(known)] += 1
         self._levels.update(levels)
+        self._by_split[self._splits[template]] += len(levels)
         lanes = self.lanes[template]
         for lane in lanes:
             self.found[lane] += len(levels) / len(lanes)
@@ -133,12 +143,14 @@ class Turns:
     def _progress(self, lane: str) -> float:
         return (self.found[lane] + IN_VAIN * self.vain[lane]) / self.shares[lane]
 
-    def _rank(self, name: str, level: int) -> tuple[float, float, int]:
-        """Goals are sought for their level first, other kinds for the rule or the slot that they cover."""
+    def _rank(self, name: str, level: int) -> tuple[bool, float, float, int]:
+        """Of a split, goals are sought for their level first, other kinds for the rule or the slot that they cover."""
+        split = self._splits[name]
+        is_served = self._by_split[split] >= self._split_shares[split] * (self._by_split.total() + 1)
         lacking = self._wanted.get(level, -1) * (self._levels.total() + 1) - self._levels[level]
         covered = self._covered[_covered(self._known[name])]
         first = (-lacking, covered) if is_goal(self._known[name]) else (covered, -lacking)
-        return (*first, self._place[name])
+        return (is_served, *first, self._place[name])
 
 
 @dataclass

@@ -16,7 +16,11 @@ from synth.contracts.visibility import column_origins
 from synth.tasks.kinds.recipe import AbleToAsk
 
 LEAST_PARTS, SIZES = 3, 6
-"""Parts of a compound, at least, and in how many sizes compounds come."""
+"""Parts of a compound, at least, where there are enough families for it, and in how many sizes compounds come."""
+FEWEST_PARTS = 2
+"""Parts of a compound, at least, where a split has few families."""
+FEW_FAMILIES = 6
+"""So many families are not few."""
 DECLINED_SHARE = 0.2
 """How often a compound is to have a part that is declined."""
 COMMON = frozenset({"choice", "condition", "aggregate", "comparison", "false_premise", "pressure", "batch", "what_if"})
@@ -63,6 +67,11 @@ def families_by_split(goals: Sequence[TaskTemplate], split_of: SplitOf) -> list[
     return [[*families.values()] for families in groups.values()]
 
 
+def least_parts(group: Sequence[list[TaskTemplate]]) -> int:
+    """Parts of a compound of some families, at least."""
+    return LEAST_PARTS if len(group) >= FEW_FAMILIES else FEWEST_PARTS
+
+
 def grown_parts(
     group: Sequence[list[TaskTemplate]], size: int, random: Random, able: AbleToAsk | None, blueprint: Blueprint
 ) -> tuple[list[TaskTemplate], list[str]]:
@@ -71,9 +80,9 @@ def grown_parts(
     Deeds and questions; what is declined comes last. No part says `that invoice` where an earlier one has one, too.
     """
     most: list[TaskTemplate] = []
-    whose = ""
+    whose, least = "", least_parts(group)
     for person in random.sample(able.persons, min(len(able.persons), PERSONS_TRIED)) if able else [""]:
-        parts = _parts_of_person(group, size, random, _Asking(person, able) if able else None, blueprint)
+        parts = _parts_of_person(group, size, random, _Asking(person, able, least) if able else None, blueprint)
         if len(parts) > len(most):
             most, whose = parts, person
         if len(most) == size:
@@ -106,7 +115,7 @@ def _parts_of_person(
                 parts = longer
                 wanted.remove(kind)
                 break
-    return parts if asking is None or (go_together(parts) and asking.have_all(parts)) else []
+    return parts if asking is None or (go_together(parts, asking.least) and asking.have_all(parts)) else []
 
 
 def is_plain_what_is_meant(parts: Sequence[TaskTemplate], blueprint: Blueprint) -> bool:
@@ -142,14 +151,16 @@ class _Asking(NamedTuple):
 
     person: str
     able: AbleToAsk
+    least: int
+    """Parts that their compound is to have, at least."""
 
     def have(self, parts: Sequence[TaskTemplate], new: TaskTemplate) -> bool:
         """Whether somebody who has all parts but the new one has them all together."""
         if not self.able(new, [self.person]):
             return False
         # Several questions may take a single look-up: what else is wanted will tell.
-        is_open = len(parts) < LEAST_PARTS or all(part.kind == "inform" for part in parts)
-        return is_open or (go_together(parts) and self.have_all(parts))
+        is_open = len(parts) < self.least or all(part.kind == "inform" for part in parts)
+        return is_open or (go_together(parts, self.least) and self.have_all(parts))
 
     def have_all(self, parts: Sequence[TaskTemplate]) -> bool:
         """Whether they have all parts together."""
@@ -186,15 +197,18 @@ def _clear(parts: Sequence[TaskTemplate]) -> list[TaskTemplate]:
     return [part.model_copy(update={"tell": []}) if part.id in silent else part for part in parts]
 
 
-def go_together(parts: Sequence[TaskTemplate]) -> bool:
+def go_together(parts: Sequence[TaskTemplate], least: int) -> bool:
     """Whether requests can be made in one conversation: at most one is declined, and something is done beside it.
 
     Of a deed beside other requests nobody asks for a result.
+
+    Args:
+        least: Parts of a compound, at least.
     """
     deeds = [part for part in parts if part.kind != "inform"]
     declined = sum(bool(part.forbidden) for part in parts)
     is_clear = not any(part.tell for part in deeds) and not _same_deed_for_several(parts)
-    return len(parts) >= LEAST_PARTS and is_clear and declined < 2 and (len(deeds) > declined or not declined)
+    return len(parts) >= least and is_clear and declined < 2 and (len(deeds) > declined or not declined)
 
 
 def _same_deed_for_several(parts: Sequence[TaskTemplate]) -> bool:

@@ -14,18 +14,17 @@ from skillweave.schema.contract import CallResult
 from skillweave.schema.criteria import RequestForm
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Json
-from skillweave.schema.task import Moment
 from skillweave.schema.template import TaskTemplate
 from skillweave.world.diff import delta
 from skillweave.world.world import World
 from synth.contracts.visibility import is_owned_by_person, subject_entity
 from synth.tasks.forms.compounds import (
-    LEAST_PARTS,
     SIZES,
     compound,
     families_by_split,
     go_together,
     grown_parts,
+    least_parts,
     parts_of,
 )
 from synth.tasks.forms.form import (
@@ -33,18 +32,15 @@ from synth.tasks.forms.form import (
     FormRecipe,
     FormSetting,
     add_form,
-    change_terms,
     fits,
     key_columns,
 )
-from synth.tasks.forms.joining import joined
+from synth.tasks.forms.joining import asked_in_turn, asked_later, joined
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.outcomes import foreseen_amount
 from synth.tasks.replay import make_calls, rows_of
 
-LATER: Moment = "after_report"
-"""When the user comes out with what they do not ask for at once."""
-LATER_SHARES = {3: 0.85, 4: 0.95}
+LATER_SHARES = {2: 0.7, 3: 0.9}
 """Number of errands -> how often only the first one or two of them are asked for at once."""
 MOST_LATER = 1.0
 """How often where there are more."""
@@ -59,7 +55,7 @@ MOST_DRAWS = 4
 
 
 class ErrandsForm(FormRecipe):
-    """Three to eight requests in one conversation."""
+    """Two to eight requests in one conversation."""
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
         """Compounds of templates of one split."""
@@ -69,9 +65,10 @@ class ErrandsForm(FormRecipe):
         random = Random(f"{source.blueprint.server}/errands")
         known: set[str] = set()
         for group in families_by_split(goals, source.split_of):
+            least = least_parts(group)
             for number in range(COMPOUNDS * len(group)):
-                parts, persons = grown_parts(group, LEAST_PARTS + number % SIZES, random, source.able, source.blueprint)
-                template = compound(parts, persons) if go_together(parts) else None
+                parts, persons = grown_parts(group, least + number % SIZES, random, source.able, source.blueprint)
+                template = compound(parts, persons) if go_together(parts, least) else None
                 if template is not None and template.id not in known:
                     known.add(template.id)
                     yield template
@@ -90,7 +87,12 @@ class ErrandsForm(FormRecipe):
         for number, part in enumerate(parts_of(setting.template)):
             made = _part_apart(setting, part, instance, spoken_of)
             answers += [(part, made)] if part.kind == "inform" else []
-            instance = joined(instance, _asked_at_once(made) if number < start else _asked_later(made))
+            if number < start:
+                made = _asked_at_once(made)
+                made = made if number or part.forms or start > 1 else asked_in_turn(made, part, setting.world.blueprint)
+            else:
+                made = asked_later(made)
+            instance = joined(instance, made)
         parts = setting.template.parts
         if len(instance.golden) < max(min(LEAST_CALLS, len(parts) + 1), 2 + sum(part.kind == "do" for part in parts)):
             raise NoInstance("so little is done at once")
@@ -250,23 +252,10 @@ def _asked_at_once(made: Instance) -> Instance:
     return replace(made, terms=terms)
 
 
-def _asked_later(made: Instance) -> Instance:
-    """The instance of a part that the user comes out with later."""
-    later = replace(
-        made,
-        terms=[*made.terms],
-        questions=[one.model_copy(update={"later": LATER}) for one in made.questions],
-        communicate=[fact.model_copy(update={"asked_later": True}) for fact in made.communicate],
-    )
-    for call in range(len(later.steps)):
-        change_terms(later, call, later=LATER)
-    return later
-
-
 def _at_once(setting: FormSetting) -> int:
     """How many parts are asked for at once: all, or the first one or two, which are carried out."""
     parts = setting.template.parts
-    if parts[0].kind == "do" and setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
+    if setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
         return 1 if setting.random.random() < ONE_SHARE else 2
     return len(parts)
 

@@ -1,4 +1,4 @@
-"""Joining instances: two requests of one person in one conversation.
+"""Joining instances: two requests of one person in one conversation, at once or one after the other.
 
 Each instance numbers its golden calls by itself, from 0. Calls that are not made have places of their own below 0,
 until it is known how many golden calls there are.
@@ -7,14 +7,19 @@ until it is known how many golden calls there are.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.combination import Calculation, CallTerms, MentionedRow, MentionedValue
 from skillweave.schema.criteria import Course, FactToTell, GoldenCall, RequestForm
+from skillweave.schema.task import Moment
+from skillweave.schema.template import TaskTemplate
 from skillweave.world.replay import result_reference
-from synth.tasks.forms.form import literal
+from synth.tasks.forms.form import change_terms, literal
 from synth.tasks.kinds import Instance, NoInstance
 from synth.tasks.kinds.recipe import ASKED, UNDONE
 
 Moved = Callable[[int], int]
+LATER: Moment = "after_report"
+"""When the user comes out with what they do not ask for at once."""
 
 
 def with_open_places(instance: Instance) -> Instance:
@@ -83,6 +88,40 @@ def joined(first: Instance, second: Instance, *, is_after: bool = True, asked_fi
         insists=max(first.insists, second.insists),
     )
     return _numbered(both)
+
+
+def asked_later(made: Instance) -> Instance:
+    """An instance that the user comes out with later, with all that they ask."""
+    later = replace(
+        made,
+        terms=[*made.terms],
+        questions=[one.model_copy(update={"later": LATER}) for one in made.questions],
+        communicate=[fact.model_copy(update={"asked_later": True}) for fact in made.communicate],
+    )
+    for call in range(len(later.steps)):
+        change_terms(later, call, later=LATER)
+    return later
+
+
+def asked_in_turn(made: Instance, template: TaskTemplate, blueprint: Blueprint) -> Instance:
+    """A plain instance of which the user asks for one deed, and for all others once that is done.
+
+    What they only agree to comes with the deed that needs it, and what is told with the deed that it follows.
+    """
+    writes = [place for place, call in enumerate(template.calls) if blueprint.tool(call.tool).kind == "write"]
+    wanted = [place for place in writes if template.calls[place].demanded_by is None]
+    if len(wanted) < 2:
+        return made
+    first, second, *_ = wanted
+    calls = [place for place in range(len(template.calls)) if place >= second or (place > first and place in writes)]
+    facts = [
+        fact.model_copy(update={"asked_later": asked.call - 1 in calls})
+        for fact, asked in zip(made.communicate, template.tell, strict=True)
+    ]
+    later = replace(made, terms=[*made.terms], communicate=facts)
+    for call in calls:
+        change_terms(later, call, later=LATER)
+    return later
 
 
 def with_undone(done: Instance, other: Instance) -> Instance:
