@@ -48,9 +48,9 @@ class Phrasing:
         return self.request.persona.style in TERSE and not self.is_full
 
     def _is_short(self, intent: Intent) -> bool:
-        """Whether a request leaves out details that an agent can ask for. What is only thought of is told in full."""
+        """Whether a request leaves out details that an agent can ask for."""
         share = SHORT_SHARE.get(self.request.persona.style, MOST_SHORT)
-        return not self.is_full and not intent.foreseen and self.random.random() < share
+        return not self.is_full and self.random.random() < share
 
     @property
     def words(self) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Telling a task: a first message in the persona's manner, the goal, and each fact as a sentence."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +11,7 @@ from synth.offline.fact_teller import FactTeller
 from synth.offline.forms import arguments_of, direct_question, forms, frames_for, limits_of
 from synth.offline.phrasing import TERSE, Phrasing
 from synth.offline.services import Talk
-from synth.offline.wording import CompanyWords, phrases, talk_of, without_lost_commas
+from synth.offline.wording import CompanyWords, phrases, talk_of, to_you, without_lost_commas
 from synth.tasks.requests import later_facts
 
 MOST_IN_SENTENCE = 110
@@ -47,7 +46,7 @@ class Teller:
         message = self._message(asked, self._openings(asked) | self._requests(asked), self._consents(is_later=False))
         first = {*self._phrasing.mentioned}
         # Whole words to begin with say why by themselves.
-        reason = self.request.reason or None if self._gives_reason else None
+        reason = self.request.reason or None if self._gives_reason or self._is_story_later else None
         goal = self._goal(asked)
         later = self._later()
         moments = dict.fromkeys(self._phrasing.mentioned & later_facts(self.request), "later")
@@ -130,14 +129,14 @@ class Teller:
         for place, intent in (one for one in asked if one[0] in requests):
             request = requests[place]
             if intent.kind == "hear":
-                yield f"You want to know {_to_you(request)}."
+                yield f"You want to know {to_you(request)}."
                 yield from forms()["only_asking_goals"] if intent.foreseen else ()
                 yield from self._beliefs(intent, "belief_goals")
             elif intent.condition or intent.instead_of is not None:
-                yield self._on_terms(intent, _to_you(request), "condition_goals", "fallback_goals")
+                yield self._on_terms(intent, to_you(request), "condition_goals", "fallback_goals")
                 yield from self._beliefs_in_condition(intent, "belief_goals")
             else:
-                yield f"{'After that you' if is_later else 'You'} want to {_to_you(request)}."
+                yield f"{'After that you' if is_later else 'You'} want to {to_you(request)}."
             is_later = is_later or intent.kind == "do"
 
     def _on_terms(self, intent: Intent, request: str, condition: str, fallback: str) -> str:
@@ -168,7 +167,7 @@ class Teller:
         """What the user agrees to, in the second person and in full: nobody has mentioned it before."""
         mentioned = {*self._phrasing.mentioned}
         for place, intent in self._agreed:
-            request = _to_you(self._phrasing.phrase(intent))
+            request = to_you(self._phrasing.phrase(intent))
             yield f"If {self._company_in_need(place)} needs it first, you agree to {request}."
         self._phrasing.mentioned = mentioned
 
@@ -217,10 +216,19 @@ class Teller:
         return self._in_manner(" ".join(filter(None, [*parts, closing])))
 
     def _takes_reason(self, first: Intent) -> bool:
-        """Whether the reason is given for what comes first. Only it makes one story of several companies."""
-        if self.companies.titles or first.condition:
+        """Whether the reason is given for what comes first. Only it makes one story of several companies: who asks for
+        one thing after the other says it with the others.
+        """
+        if self.companies.titles:
+            return not self._is_story_later
+        if first.condition:
             return True
         return first.kind == "do" and self.random.random() < REASON_SHARE
+
+    @property
+    def _is_story_later(self) -> bool:
+        """Whether some part of a story comes later."""
+        return bool(self.companies.titles) and any(intent.later for intent in self.request.wishes)
 
     def _with_reason(self, asked: Asked, parts: Sequence[str]) -> list[str]:
         """The parts of the first message, some with the reason among them. Several wishes are announced."""
@@ -315,7 +323,8 @@ class Teller:
         opening, question = forms()["replacing" if is_replacing else "adding"], forms()["adding_ask"]
         which = f"{moment}_several" if len(asked) > 1 and f"{moment}_several" in opening else moment
         sentences = self._sentences(asked, self._requests(asked), opening[which], question[which])
-        return self._in_manner(" ".join([*sentences, *self._consents(is_later=True)]))
+        reason = [self.request.reason] if self._is_story_later else []
+        return self._in_manner(" ".join([*sentences, *reason, *self._consents(is_later=True)]))
 
     def _in_manner(self, text: str) -> str:
         text = without_lost_commas(text)
@@ -325,26 +334,3 @@ class Teller:
 def _sort_of(intent: Intent) -> str:
     """Which words a question begins with."""
     return "foreseen" if intent.foreseen else "sum" if intent.every else "difference" if intent.compared else "question"
-
-
-_OF_THEM = re.compile(r"\b(with|from|to|for|of|at|by|owe|paid|pay|tell) you\b", re.IGNORECASE)
-"""Where `you` is no subject."""
-
-
-def _to_you(phrase: str) -> str:
-    """The phrase in the second person instead of the first."""
-    changes = {
-        "my": "your",
-        "me": "you",
-        "i'm": "you're",
-        "i": "you",
-        "mine": "yours",
-        "myself": "yourself",
-        "am": "are",
-    }
-    # Who is spoken to in the first person's words is the company.
-    changes |= {"you": "they", "your": "their", "yours": "theirs"}
-    changes |= {"i've": "you've", "i'd": "you'd", "i'll": "you'll", "we": "you", "us": "you", "our": "your"}
-    phrase = _OF_THEM.sub(r"\1 them", phrase)
-    pattern = re.compile(r"\b(i'm|i've|i'd|i'll|myself|mine|my|me|we|us|our|i|am|yours|your|you)\b", re.IGNORECASE)
-    return pattern.sub(lambda match: changes[match.group(1).lower()], phrase)

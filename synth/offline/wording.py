@@ -29,6 +29,8 @@ _MANY = re.compile(
 _SINGLE = re.compile(r"(?<![\d.,:])(\b1 (?:more |further )?(?:refill|day|night|hour|week|month|guest|pack|unit))s\b")
 _PEOPLE = re.compile(r"(?<![\d.,:])\b1 people\b")
 _OF_THEM = re.compile(r"(?<![\d.,:])\b1 (?:of them|in all)\b")
+_NO_SUBJECT = re.compile(r"\b(with|from|to|for|of|at|by|owe|paid|pay|tell) you\b", re.IGNORECASE)
+"""Where `you` is no subject."""
 _PARTY = re.compile(r"\b(?:a )?party of 1\b(?![.,:]?\d)")
 _ON_DAY = re.compile(r"\bon ((?:today|tomorrow|yesterday|last (?=[MTWFS]))\b)")
 _NEW = re.compile(r"\ban? \{value\}(?P<noun>(?= (?!on |at |for |in |with |from |to |of |by |until )[a-z]))?")
@@ -251,3 +253,22 @@ def _shared_nouns(talks: Mapping[str, Talk]) -> set[str]:
 
 def _with_title(talk: EntityTalk, title: str, shared: set[str]) -> EntityTalk:
     return talk.model_copy(update={"noun": f"{talk.noun} with {title}"}) if talk.noun in shared else talk
+
+
+def to_you(phrase: str) -> str:
+    """The phrase in the second person instead of the first."""
+    changes = {
+        "my": "your",
+        "me": "you",
+        "i'm": "you're",
+        "i": "you",
+        "mine": "yours",
+        "myself": "yourself",
+        "am": "are",
+    }
+    # Who is spoken to in the first person's words is the company.
+    changes |= {"you": "they", "your": "their", "yours": "theirs"}
+    changes |= {"i've": "you've", "i'd": "you'd", "i'll": "you'll", "we": "you", "us": "you", "our": "your"}
+    phrase = _NO_SUBJECT.sub(r"\1 them", phrase)
+    pattern = re.compile(r"\b(i'm|i've|i'd|i'll|myself|mine|my|me|we|us|our|i|am|yours|your|you)\b", re.IGNORECASE)
+    return pattern.sub(lambda match: changes[match.group(1).lower()], phrase)

@@ -143,6 +143,8 @@ SIGNED_IN = 0.12
 """How often the session opens with the user signed in; else they tell who they are."""
 IN_TURN = 0.8
 """How often people who want several things done ask for one, and for the others once it is done."""
+PUT_IN_TURN = frozenset({"choice", "false_premise"})
+"""Forms of which people who want several things done may ask in turn."""
 COMPOUND_CALLERS = 8
 """If nobody breaks a rule alone, so many callers may break it together with rules that it implies."""
 MOST_MISFITS = 12
@@ -231,8 +233,8 @@ def combination_for(
         with world.session(caller=caller, patch=patch) as session:
             instance = builder_of(world, template, session, random, alone=alone).build()
             hidden = KINDS[template.kind].finish(instance, InstanceSetting(world, template, session.diff(), random))
-        if template.kind == "do" and random.random() < IN_TURN:
-            instance = asked_in_turn(instance, template, world.blueprint)
+    if template.kind == "do" and {*template.forms} <= PUT_IN_TURN and random.random() < IN_TURN:
+        instance = asked_in_turn(instance, template, world.blueprint)
     auth = auth_tool(world, template)
     credentials = _credentials(world, caller, auth) if login == "conversation" else {}
     signing_in = _signing_in(auth, credentials)

@@ -1,5 +1,7 @@
 """Which calls of a combination the user asks for with what they come out with later."""
 
+import pytest
+
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import DECLINE
 from synth.tasks.assembly import golden_of
@@ -36,3 +38,24 @@ def test_a_task_on_record_keeps_its_marks() -> None:
     golden = [call for call in golden_of(batch) if call.tool != DECLINE]
     on_record = batch.model_copy(update={"golden": golden, "terms": [], "steps": [*range(len(golden))]})
     assert golden_of(on_record) == golden_of(batch)
+
+
+@pytest.mark.parametrize(("share", "marked"), [(1.0, ["pay_fee"]), (0.0, [])])
+def test_of_two_deeds_the_second_is_asked_for_once_the_first_is_done(
+    monkeypatch: pytest.MonkeyPatch, share: float, marked: list[str]
+) -> None:
+    monkeypatch.setattr("synth.tasks.combinations.IN_TURN", share)
+    both = named("cancel").model_copy(update={"calls": [*named("cancel").calls, *named("pay").calls]})
+    golden = golden_of(instance(both))
+    assert [call.tool for call in golden if call.asked_later] == marked
+    assert next(call.tool for call in golden if call.tool in ("cancel_appointment", "pay_fee")) == "cancel_appointment"
+
+
+def test_what_is_only_agreed_to_comes_with_the_deed_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("synth.tasks.combinations.IN_TURN", 1.0)
+    move, pay, cancel = (named(name).calls[0] for name in ("move", "pay", "cancel"))
+    needed = pay.model_copy(update={"demanded_by": "R1"})
+    later = named("move").model_copy(update={"calls": [move, needed, cancel]})
+    assert [call.tool for call in golden_of(instance(later)) if call.asked_later] == ["pay_fee", "cancel_appointment"]
+    first = later.model_copy(update={"calls": [needed, move, cancel]})
+    assert [call.tool for call in golden_of(instance(first)) if call.asked_later] == ["cancel_appointment"]

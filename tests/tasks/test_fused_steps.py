@@ -74,8 +74,8 @@ class Run:
         context: Context[Any] = Context(
             step,
             NAME,
-            # Of a story one way a quarter of the instances are wanted: three.
-            params=step.params(per_storyline=12) if step is instance_combos_selection else step.params(),
+            # Of a story one way an eighth of the instances are wanted: three.
+            params=step.params(per_storyline=24) if step is instance_combos_selection else step.params(),
             setting=RunSetting(7, NOW, ()),
             store=self.store,
             visible=self.visible,
@@ -155,7 +155,7 @@ def test_a_task_whose_rules_the_merged_policy_does_not_state_is_rejected(tmp_pat
     assert run.read(VALIDATED) == []
 
 
-def test_stories_in_which_a_domain_is_needed_by_none_have_a_quarter() -> None:
+def test_stories_in_which_a_domain_is_needed_by_none_have_an_eighth() -> None:
     links = [
         ProvenLink(kind="rule", source=source, target=target, call=1, tool="pay", rule="B1", held_by="tool")
         for source, target in (("Clinic", "Insurer"), ("Insurer", "Clinic"))
@@ -174,5 +174,5 @@ def test_stories_in_which_a_domain_is_needed_by_none_have_a_quarter() -> None:
     templates.append(a_template(id=f"{NAME}/one_chosen", base=f"{NAME}/one", forms=["choice"]))
     templates.append(a_template(id=f"{NAME}/errands", parts=templates[:2], forms=["errands"]))
     templates.append(a_template(id=f"{NAME}/refuse", kind="refuse"))
-    found = fewer_one_way({one.id: 5 for one in templates}, templates, fusion)
-    assert [found[one.id] for one in templates] == [1, 5, 5, 0, 5, 5]
+    found = fewer_one_way({one.id: 12 for one in templates}, templates, fusion)
+    assert [found[one.id] for one in templates] == [2, 12, 12, 0, 12, 12]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from skillweave.schema.task import Split
 from skillweave.schema.template import TaskTemplate
 from synth.tasks.turns import GOALS, MOST_VAIN, REFUSALS, TemplateTurns, Turns, lane_shares, lanes_of
 from tests.gates.clinic_tasks import a_template
@@ -120,6 +121,18 @@ def test_the_level_that_is_lacking_comes_first() -> None:
         made[level] += 1
         turns.settle(name, [level])
     assert made == {1: 4, 2: 6, 3: 6, 4: 4}
+
+
+def test_a_split_gets_the_share_that_it_has_of_the_families() -> None:
+    templates = goals(40)
+    splits: dict[str, Split] = {one.id: "test" if place >= 36 else "train" for place, one in enumerate(templates)}
+    turns, ahead = Turns(templates, LEVELS, splits), dict.fromkeys([one.id for one in templates], 2)
+    made = []
+    for _ in range(20):
+        made.append(turns.next(ahead, turns.shares) or "")
+        del ahead[made[-1]]
+        turns.settle(made[-1], [2])
+    assert [splits[name] for name in made].count("test") == 2
 
 
 def test_a_rule_without_a_task_comes_before_another_of_a_rule_that_has_one() -> None:

@@ -73,14 +73,19 @@ def least_parts(group: Sequence[list[TaskTemplate]]) -> int:
 
 
 def grown_parts(
-    group: Sequence[list[TaskTemplate]], size: int, random: Random, able: AbleToAsk | None, blueprint: Blueprint
+    group: Sequence[list[TaskTemplate]],
+    least: int,
+    size: int,
+    random: Random,
+    able: AbleToAsk | None,
+    blueprint: Blueprint,
 ) -> tuple[list[TaskTemplate], list[str]]:
     """Parts of a compound, as many as one person has together up to a size, with that person and a few others.
 
     Deeds and questions; what is declined comes last. No part says `that invoice` where an earlier one has one, too.
     """
     most: list[TaskTemplate] = []
-    whose, least = "", least_parts(group)
+    whose = ""
     for person in random.sample(able.persons, min(len(able.persons), PERSONS_TRIED)) if able else [""]:
         parts = _parts_of_person(group, size, random, _Asking(person, able, least) if able else None, blueprint)
         if len(parts) > len(most):
@@ -152,7 +157,7 @@ class _Asking(NamedTuple):
     person: str
     able: AbleToAsk
     least: int
-    """Parts that their compound is to have, at least."""
+    """Parts that the compound is to have, at least."""
 
     def have(self, parts: Sequence[TaskTemplate], new: TaskTemplate) -> bool:
         """Whether somebody who has all parts but the new one has them all together."""

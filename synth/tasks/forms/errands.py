@@ -1,7 +1,6 @@
 """Form `errands`: several requests of one person in one conversation, of different templates, plain or in other forms.
 
-Often only the first one or two come at once, and the others once these are done. Each is made in the state that those
-before it have left.
+Only the first comes at once, and the others once it is done. Each is made in the state that those before it have left.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,12 +39,6 @@ from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.outcomes import foreseen_amount
 from synth.tasks.replay import make_calls, rows_of
 
-LATER_SHARES = {2: 0.7, 3: 0.9}
-"""Number of errands -> how often only the first one or two of them are asked for at once."""
-MOST_LATER = 1.0
-"""How often where there are more."""
-ONE_SHARE = 0.9
-"""How often it is only the first one."""
 COMPOUNDS = 6
 """Compounds that are sought for each family of a split."""
 LEAST_CALLS = 4
@@ -59,7 +52,7 @@ class ErrandsForm(FormRecipe):
 
     def templates(self, goals: Sequence[TaskTemplate], source: TemplateSource) -> Iterator[TaskTemplate]:
         """Compounds of templates of one split."""
-        # Of the stories of a fused world, which are long by themselves, hardly anybody has two.
+        # Of the stories of a fused world hardly anybody has two.
         if source.bridge_rules is not None:
             return
         random = Random(f"{source.blueprint.server}/errands")
@@ -67,7 +60,8 @@ class ErrandsForm(FormRecipe):
         for group in families_by_split(goals, source.split_of):
             least = least_parts(group)
             for number in range(COMPOUNDS * len(group)):
-                parts, persons = grown_parts(group, least + number % SIZES, random, source.able, source.blueprint)
+                size = least + number % SIZES
+                parts, persons = grown_parts(group, least, size, random, source.able, source.blueprint)
                 template = compound(parts, persons) if go_together(parts, least) else None
                 if template is not None and template.id not in known:
                     known.add(template.id)
@@ -83,16 +77,10 @@ class ErrandsForm(FormRecipe):
         instance = Instance()
         answers: list[tuple[TaskTemplate, Instance]] = []
         spoken_of = _SpokenOf(set(), set(), set())
-        start = _at_once(setting)
         for number, part in enumerate(parts_of(setting.template)):
             made = _part_apart(setting, part, instance, spoken_of)
             answers += [(part, made)] if part.kind == "inform" else []
-            if number < start:
-                made = _asked_at_once(made)
-                made = made if number or part.forms or start > 1 else asked_in_turn(made, part, setting.world.blueprint)
-            else:
-                made = asked_later(made)
-            instance = joined(instance, made)
+            instance = joined(instance, asked_later(made) if number else _asked_first(setting, part, made))
         parts = setting.template.parts
         if len(instance.golden) < max(min(LEAST_CALLS, len(parts) + 1), 2 + sum(part.kind == "do" for part in parts)):
             raise NoInstance("so little is done at once")
@@ -246,18 +234,11 @@ def _is_answer_kept(place: int, results: tuple[CallResult, CallResult], part: Ta
     return bool(subjects) and found[0] == found[1] and all(len(rows) == 1 for rows in found[0])
 
 
-def _asked_at_once(made: Instance) -> Instance:
-    """The instance of a part that the user does not wait with: not even with what they want instead."""
+def _asked_first(setting: FormSetting, part: TaskTemplate, made: Instance) -> Instance:
+    """The instance of the part that the user begins with: what they want instead comes with it, further deeds later."""
     terms = [one.model_copy(update={"later": None}) if one.instead_of is not None else one for one in made.terms]
-    return replace(made, terms=terms)
-
-
-def _at_once(setting: FormSetting) -> int:
-    """How many parts are asked for at once: all, or the first one or two, which are carried out."""
-    parts = setting.template.parts
-    if setting.random.random() < LATER_SHARES.get(len(parts), MOST_LATER):
-        return 1 if setting.random.random() < ONE_SHARE else 2
-    return len(parts)
+    at_once = replace(made, terms=terms)
+    return at_once if part.forms else asked_in_turn(at_once, part, setting.world.blueprint)
 
 
 def _spare_figures_of_deeds(setting: FormSetting, instance: Instance) -> None:

@@ -24,11 +24,11 @@ STEPS = (500, 1000, 2000, 2500, 5000, 10000)
 DAYS = (2, 3, 5, 7, 10)
 """Days between a day and the limit."""
 REASONS = [
-    "It depends on something that I do not have before me.",
-    "I am not sure yet whether it is worth it to me.",
-    "I only want it if it makes sense for me.",
-    "I have to see how it fits in with the rest of my plans.",
-    "I would rather not decide that without a look at your records.",
+    "I can't find my papers.",
+    "I'm not sure yet whether it's worth it.",
+    "I only want it if it makes sense.",
+    "I have to see how it fits in with everything else.",
+    "I've rather lost track.",
 ]
 """Why people make something depend on a look at the records."""
 
