@@ -202,7 +202,8 @@ def telling_faults(telling: Telling, request: UserRequest, combination: Combinat
         faults += [f"the {name} holds {place!r}, which nobody says" for place in _distinct(_PLACEHOLDER.findall(text))]
     first = [fact for words, fact in told if words.tell == "first"]
     faults += _invented_figures("first message", "`first`", telling.first_message, first)
-    said = [*first, *(fact for words, fact in told if words.tell == "later")]
+    # What they could have been asked for before they may say later.
+    said = [fact for words, fact in told if words.tell != "asked" or fact.id not in later]
     for name, text in _spoken_later(telling).items():
         faults += _invented_figures(name, "`first` or `later`" if name == "later" else "`first`", text, said)
     faults += _unknown_figures(telling, request, combination)
