@@ -28,7 +28,8 @@ Answer each message of the assistant with one JSON object and nothing else:
   false if you say no to it; null if there was nothing to say yes or no to, or you said neither. Whether you want
   anything else is no such question: null.
 - wants_human: true if you ask for a human with this message, or say yes to being handed over to one; else false.
-- later: true if with this message you come out with what you want later, as your description has it; else false.
+- later: true if with this message you come out with what you want later, as your description has it, or say yes to
+  it because you are offered it; else false.
 - done: true if you leave with this message, else false."""
 """The form of the answers, for a model; it follows the description of the role."""
 

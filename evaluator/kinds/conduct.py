@@ -48,9 +48,10 @@ class AgentConduct(NamedTuple):
     def is_before_later_wish(self, call: ExecutedCall) -> bool:
         """Whether a call was made before the user came out with their later wish.
 
-        They did so in the first message that they recorded as such, or with which they told or agreed to a fact that
-        nothing else tells. If there is none, perhaps in words that nothing shows: then the first message counts that is
-        not the task's own, no answer to a proposal or to a question for details, and no farewell.
+        They did so in the first message that they recorded as such, that has it word for word, or with which they told
+        or agreed to a fact that nothing else tells. If there is none, perhaps in words that nothing shows: then the
+        first message counts that is not the task's own, no answer to a proposal or to a question for details, and no
+        farewell.
         """
         if self.messages is None:
             return False
@@ -62,9 +63,18 @@ class AgentConduct(NamedTuple):
         recorded = next((turn.message for turn in self.turns if turn.later), None)
         # A word such as `work` may be said of anything; what the user recorded is surer.
         facts = [fact for fact in facts_of_later_wish(self.task) if recorded is None or _is_telling(fact)]
-        heard = [place for place in (recorded, *map(self.settled_at, facts)) if place is not None]
+        heard = [
+            place for place in (recorded, self._wish_word_for_word(), *map(self.settled_at, facts)) if place is not None
+        ]
         might = (turn.message for turn in self.turns if self._may_be_later_wish(turn, messages))
         return min(heard) if heard else next(might, None)
+
+    def _wish_word_for_word(self) -> int | None:
+        """Position of the first message with the later wish as their description has it; None if there is none."""
+        later, messages = self.task.scenario.later, self.messages or ()
+        wish = " ".join(later.says.split()) if later else None
+        said = ((turn.message, " ".join((messages[turn.message].content or "").split())) for turn in self.turns)
+        return next((place for place, text in said if wish and wish in text), None)
 
     def _may_be_later_wish(self, turn: UserTurn, messages: Sequence[Message]) -> bool:
         task, own = self.task, [message.content for message in self.task.messages]
@@ -166,8 +176,11 @@ UNASKED = "before the user asked for it"
 
 
 def foresight_faults(conduct: AgentConduct) -> Iterator[str]:
-    """Writes that do what the user asks for later, made before they asked for it."""
-    wanted = [call for call in conduct.task.golden if call.asked_later]
+    """Writes that do what the user asks for later, made before they asked for it.
+
+    What they only agree to may be proposed at any time.
+    """
+    wanted = [call for call in conduct.task.golden if call.asked_later and call.demanded_by is None]
     for call in conduct.calls:
         is_write = call.ok and any(call.result.changed)
         if is_write and any(_is_same(call, one) for one in wanted) and conduct.is_before_later_wish(call):

@@ -36,7 +36,8 @@ class GoldenCall(Record):
     results."""
     grounding: dict[str, str] = Field(default_factory=dict)
     """Argument -> its source: `user`, `env`, `call <i> <JSON path>` (calls counted from 0), `policy <rule>`,
-    `computed <expression>`; the one expression there is, is `date(call <i> <JSON path>)`, the day of a moment."""
+    `computed <expression>`: `date(call <i> <JSON path>)`, the day of a moment, or `next page`, of the list that an
+    earlier call began."""
     demanded_by: str | None = None
     """The bridge rule that demands the call; the user has not asked for it."""
     fault: FaultKind | None = None

@@ -31,6 +31,14 @@ def keys_shown(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
     return keys
 
 
+@follows
+def page_parameter(tool: Tool) -> str | None:
+    """The parameter that says which page of a long list a read shows; None if it shows the list at once."""
+    offset = parse(tool.returns.select).tree.args.get("offset")
+    bound = {placeholder.name for placeholder in offset.find_all(exp.Placeholder)} if offset else set[str]()
+    return next((one.name for one in tool.parameters if one.name in bound), None)
+
+
 def subject_entity(blueprint: Blueprint, tool: Tool) -> str | None:
     """The entity that a tool's result lists: that of the first table in FROM; None if there is none."""
     tables = {joined.first for joined in joined_tables(tool.returns.select)}

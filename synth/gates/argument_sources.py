@@ -16,12 +16,13 @@ from skillweave.world.canonical import dump
 from skillweave.world.replay import rebound, result_reference
 from skillweave.world.tools import tool_of
 from skillweave.world.world import World
+from synth.contracts.visibility import page_parameter
 from synth.gates.gate import Gate
 from synth.search.slots import slots
 from synth.tasks.combinations import person_tables
 from synth.tasks.forms.form import mentions_of_forms
 from synth.tasks.kinds import is_transferred
-from synth.tasks.replay import GoldenRun, Rejected, rows_of
+from synth.tasks.replay import NEXT_PAGE, GoldenRun, Rejected, rows_of
 
 _IN_LIST = re.compile(r"\[(?P<row>\d+)\]\.(?P<column>\w+)")
 
@@ -87,7 +88,27 @@ def _fault(world: World, combination: Combination, run: GoldenRun, place: int, n
         return None if value in map(dump, given) else "is not given by the session"
     if result_reference(source):
         return None if dump(rebound(call, run.results[:place])[name]) == value else f"is not at {source!r}"
+    if source == NEXT_PAGE:
+        return None if _is_next_page(world, combination, run, place, name) else "is no page that comes next"
     return f"has the source {source!r}, which cannot be checked"
+
+
+def _is_next_page(world: World, combination: Combination, run: GoldenRun, place: int, name: str) -> bool:
+    """Whether an earlier call has shown the page before that one, and it was not empty."""
+    call = combination.calls[place]
+    if page_parameter(world.blueprint.tool(call.tool)) != name:
+        return False
+    before = [
+        at
+        for at, earlier in enumerate(combination.calls[:place])
+        if earlier.tool == call.tool and {name: 1, **earlier.arguments} == {**call.arguments, name: _before(call, name)}
+    ]
+    return any(rows_of(run.results[at]) for at in before)
+
+
+def _before(call: GoldenCall, name: str) -> Json:
+    page = call.arguments[name]
+    return page - 1 if isinstance(page, int) else None
 
 
 def _said(world: World, combination: Combination, place: int, name: str) -> list[str]:

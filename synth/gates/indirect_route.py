@@ -2,15 +2,16 @@
 
 The gate executes three kinds of route: a lawful call after which the requested call is lawful too; a row removed and
 created again as the user wants it; an amount in parts. An agent that finds such a route serves the user and breaks no
-rule. A call that removes *another* row is no route, because no user wants to lose a row that they did not mention.
+rule. A call that removes *another* row is no route, because no user wants to lose a row that they did not mention; of
+one that they did mention they may.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import Guard, Parameter, Tool
+from skillweave.schema.contract import CallResult, Guard, Parameter, Tool
 from skillweave.schema.record import Json, Value
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
@@ -20,8 +21,9 @@ from synth.contracts.writes import ROW, may_change_verdict, writes_of, written_p
 from synth.gates.gate import TaskGate
 from synth.search.arguments import Arguments, argument_search
 from synth.search.blocking_rules import broken_rules
+from synth.tasks.forms.form import fits
 from synth.tasks.kinds import is_transferred
-from synth.tasks.replay import Rejected, make_calls, open_session, scalar
+from synth.tasks.replay import Rejected, make_calls, open_session, rows_of, scalar
 
 TRIES = 25
 """Lawful first calls to try of each tool."""
@@ -62,9 +64,19 @@ def check_indirect_route(world: World, combination: Combination) -> dict[str, Js
     with open_session(world, combination) as session:
         calls = combination.golden[: -1 if is_transferred(combination) else combination.asked_after]
         results = make_calls(session, calls)
-        routes = _IndirectRoutes(world, session, combination, tool, rebound(request, results))
+        routes = _IndirectRoutes(
+            world, session, combination, tool, rebound(request, results), _mentioned(combination, results)
+        )
         tried = sum(1 for _ in routes.tried())
     return {"roundabout": {"first_calls": tried}}
+
+
+def _mentioned(combination: Combination, results: Sequence[CallResult]) -> frozenset[str]:
+    """The keys of all rows that the user speaks of, among other values of what was looked up for them."""
+    named = {row.key for row in combination.rows if row.key}
+    asked_about = [row for row in combination.rows if row.parameter is None and row.columns and row.call < len(results)]
+    shown = (row for about in asked_about for row in rows_of(results[about.call]) if fits(row, about.columns))
+    return frozenset(named | {value for row in shown for value in row.values() if isinstance(value, str)})
 
 
 def indirect_route_reason(world: World, combination: Combination) -> str | None:
@@ -84,13 +96,20 @@ class _IndirectRoutes:
         combination: Combination,
         tool: Tool,
         arguments: Mapping[str, Json],
+        mentioned: Collection[str],
     ) -> None:
+        """Args:
+        mentioned: Keys of rows that the user speaks of.
+        """
+        self._mentioned = mentioned
+        self._gone: set[tuple[str, Json]] = set()
         self._world, self._session, self._tool = world, session, tool
         self._hidden = frozenset(combination.hidden)
         self._seed = combination.id
         self._asked = {name: scalar(value) for name, value in arguments.items()}
         self._rows = {p.refers_to or "": self._asked[p.name] for p in tool.parameters if p.name in arguments}
         self._rows.pop("", None)
+        self._gone = self._removed_rows()
 
     def tried(self) -> Iterator[str]:
         """The tool of each first call tried. Raises Rejected at the first route."""
@@ -138,9 +157,14 @@ class _IndirectRoutes:
         mark = self._session.mark()
         result = self._session.call(first.name, dict(arguments))
         if result.ok and not result.violations:
-            if self._removed_rows():
+            removed = self._removed_rows()
+            if removed:
                 self._check_made_anew(first)
-            elif self._tool.name not in self._hidden and self._is_lawful(self._tool, self._asked):
+            if (
+                all(key in self._mentioned for _, key in removed)
+                and self._tool.name not in self._hidden
+                and self._is_lawful(self._tool, self._asked)
+            ):
                 raise Rejected("lawful after another call", f"{first.name} opens the way for {self._tool.name}")
         self._session.forget(mark)
 
@@ -167,13 +191,14 @@ class _IndirectRoutes:
                         raise Rejected("lawful anew", f"{first.name} and {maker.name} come to {self._tool.name}")
 
     def _removed_rows(self) -> set[tuple[str, Json]]:
-        """Table and key of rows that were deleted, or whose status is final."""
-        return {
+        """Table and key of rows that were deleted, or whose status is final, and were not before the request."""
+        removed = {
             (change.table, key)
             for change in self._session.diff()
             for key in change.key.values()
             if change.op == "delete" or (change.op == "update" and has_ended(change.after or {}))
         }
+        return removed - self._gone
 
     def _row_named(self, parameter: Parameter) -> tuple[str, Json]:
         """Table and key of the row that an argument names."""

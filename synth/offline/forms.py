@@ -218,12 +218,14 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
     }
 
 
-def frames_for(frames: str, condition: Condition) -> list[str]:
-    """The frames for a condition; of what would then be, those that name the deed first."""
+def frames_for(frames: str, condition: Condition, *, is_first: bool) -> list[str]:
+    """The frames for a condition; of what would then be, or where something was said before, those that name the deed
+    first: after `that invoice`, `the amount` would be its amount.
+    """
     ways: list[str] = forms()[frames]
     limits = ("{holds}", "{fails}")
     after = [way for way in ways if way.index("{request}") < min(way.index(one) for one in limits if one in way)]
-    return after if condition.foreseen else ways
+    return ways if is_first and not condition.foreseen else after
 
 
 def arguments_of(count: int, random: Random) -> list[str]:

@@ -155,7 +155,10 @@ class Teller:
         subject = f"the {talk_of(self.talk, row.entity).noun}" if row else "it"
         slots = limits_of(intent.condition, limit, subject, self.random)
         frames = f"branch_{condition}" if intent.condition.otherwise else condition
-        return self.random.choice(frames_for(frames, intent.condition)).format(request=request, **slots)
+        is_first = intent == self._asked[0][1]
+        return self.random.choice(frames_for(frames, intent.condition, is_first=is_first)).format(
+            request=request, **slots
+        )
 
     def _beliefs(self, intent: Intent, frames: str = "beliefs") -> Iterator[str]:
         """What the user takes a value to be that they ask for."""
@@ -216,8 +219,8 @@ class Teller:
         return self._in_manner(" ".join(filter(None, [*parts, closing])))
 
     def _takes_reason(self, first: Intent) -> bool:
-        """Whether the reason is given for what comes first. Only it makes one story of several companies: who asks for
-        one thing after the other says it with the others.
+        """Whether the reason is given for what comes first. Only it makes one story of several companies, unless they
+        are asked for one after the other.
         """
         if self.companies.titles:
             return not self._is_story_later
@@ -323,8 +326,7 @@ class Teller:
         opening, question = forms()["replacing" if is_replacing else "adding"], forms()["adding_ask"]
         which = f"{moment}_several" if len(asked) > 1 and f"{moment}_several" in opening else moment
         sentences = self._sentences(asked, self._requests(asked), opening[which], question[which])
-        reason = [self.request.reason] if self._is_story_later else []
-        return self._in_manner(" ".join([*sentences, *reason, *self._consents(is_later=True)]))
+        return self._in_manner(" ".join([*sentences, *self._consents(is_later=True)]))
 
     def _in_manner(self, text: str) -> str:
         text = without_lost_commas(text)

@@ -17,6 +17,7 @@ from skillweave.world.prepared import PreparedWorld
 from skillweave.world.replay import rebound
 from skillweave.world.session import ContractSession
 from skillweave.world.world import World
+from synth.contracts.visibility import page_parameter
 
 ReplacedArguments = dict[tuple[int, str], Json]
 """Place of a golden call and parameter -> another value of the argument, in another reading of what the user says."""
@@ -136,6 +137,10 @@ def _call(
 
 WEEKS = 10
 """Weeks ahead in which rows are sought by date."""
+NEXT_PAGE = "computed next page"
+"""The source of the number of a page of a list."""
+MOST_PAGES = 12
+"""Pages of a list that are turned."""
 MOST_VIEWS = 150
 """Ways in which one read is called."""
 
@@ -178,10 +183,11 @@ def rows_of(result: CallResult) -> list[dict[str, Json]]:
 
 
 def _ways(tool: Tool, combination: Combination, call: GoldenCall, fixed: Collection[str]) -> list[list[Json]]:
+    pages: dict[str | None, list[Json]] = {page_parameter(tool): [None, *range(2, MOST_PAGES + 1)]}
     return [
         [call.arguments[parameter.name]]
         if parameter.name in fixed
-        else _choices(parameter, call.arguments, combination.now)
+        else pages.get(parameter.name) or _choices(parameter, call.arguments, combination.now)
         for parameter in tool.parameters
     ]
 

@@ -119,7 +119,8 @@ class SplitDemand(NamedTuple):
 def allot_persons(callers: Sequence[str], demands: Sequence[SplitDemand]) -> dict[str, Split]:
     """Allot the persons of a world to the splits that its templates are in.
 
-    Nobody is moved to another split if that costs more instances than it gives.
+    Nobody is moved to another split if that costs more instances than it gives, and the least strict one keeps at least
+    half as many persons as it has of the templates: nobody may have been tried for what it has.
 
     Returns:
         Caller -> split.
@@ -127,10 +128,12 @@ def allot_persons(callers: Sequence[str], demands: Sequence[SplitDemand]) -> dic
     splits = [split for split in STRICTEST_FIRST if any(demand.split == split for demand in demands)]
     home = splits[-1] if splits else "train"
     allotted: dict[str, Split] = dict.fromkeys(callers, home)
+    kept = ceil(sum(demand.split == home for demand in demands) / max(len(demands), 1) * len(callers) / 2)
     while moves := [
         (gain, caller, split)
         for caller in callers
         for split in splits
+        if allotted[caller] != home or sum(at == home for at in allotted.values()) > kept
         if (gain := _gain(caller, split, allotted, demands)) > 0
     ]:
         # Of equal gains the first counts, so that the order of callers and splits decides.

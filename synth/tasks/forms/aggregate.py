@@ -4,6 +4,7 @@ The amounts stand in a list of the user's own rows, or in a read about each of t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, takewhile
 
 from skillweave.schema.combination import Calculation, Combination, MentionedRow, RowSet
 from skillweave.schema.contract import Tool
@@ -12,7 +13,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.template import RequestedValue, TaskTemplate, TemplateCall
 from skillweave.world.replay import result_reference
 from skillweave.world.world import World
-from synth.contracts.visibility import column_origins, is_owned_by_person, subject_entity
+from synth.contracts.visibility import column_origins, is_owned_by_person, page_parameter, subject_entity
 from synth.contracts.wording import name_in_words
 from synth.tasks.facts import LEAST_CENTS
 from synth.tasks.forms.form import (
@@ -30,7 +31,7 @@ from synth.tasks.forms.form import (
 )
 from synth.tasks.forms.row_sets import MeantRows, Rows, adds_nothing, is_clear, is_meant, meant_rows
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
-from synth.tasks.replay import Rejected, rows_of
+from synth.tasks.replay import MOST_PAGES, NEXT_PAGE, Rejected, rows_of
 
 LEAST_SUMMANDS = 3
 """Rows of a sum."""
@@ -54,7 +55,7 @@ class AggregateForm(FormRecipe):
             calls = [TemplateCall(tool=tool.name)]
             for column in _amount_columns(tool):
                 yield _adding_up(base, source, calls, column, nouns.get((tool.name, column), noun_of(column)))
-            for detail, name in _details(tool, source):
+            for detail, name in _details(tool, source) if page_parameter(tool) is None else ():
                 # Of what belongs to a row nothing is left out: no refunds and no deposits.
                 for column in _amount_columns(detail) if "kind" not in column_origins(detail) else ():
                     noun = f"{name_in_words(name).lower()} {noun_of(column)}"
@@ -63,13 +64,13 @@ class AggregateForm(FormRecipe):
     def instance(self, setting: FormSetting) -> Instance:
         """An instance for the rows of one of the sets that the caller can mean."""
         read = setting.template.calls[0].tool
-        (result,) = setting.run([GoldenCall(tool=read, arguments={})])
-        rows = rows_of(result)
+        pages = _pages(setting, read)
+        rows = [row for page in pages for row in page]
         mention = MentionedRow(call=0, parameter=None, entity=None, key=None, read=read, columns={})
         sets = [*meant_rows(setting, ListedRow(mention, 0, 0, "", rows), len(rows), without_ended=True)]
         order = sorted(sets, key=lambda one: -len(one.meant)) if setting.random.random() < LONG_SHARE else sets
         for one in order:
-            instance = _of_rows(setting, rows, one)
+            instance = _of_rows(setting, pages, one)
             if instance is not None:
                 return instance
         raise NoInstance("no set of rows to add up")
@@ -154,13 +155,32 @@ _REASONS = [
 """Why people add something up."""
 
 
-def _of_rows(setting: FormSetting, rows: Rows, one: MeantRows) -> Instance | None:
+def _pages(setting: FormSetting, read: str) -> list[Rows]:
+    """The pages of a list, without the empty one that comes after the last; of a list that is shown at once, one."""
+    calls = turned_pages(setting.tool(read), MOST_PAGES)
+    pages = [rows_of(result) for result in setting.run(calls)]
+    return [*takewhile(bool, pages)] or [[]]
+
+
+def turned_pages(tool: Tool, count: int) -> list[GoldenCall]:
+    """The calls that show so many pages of a list; one, if it is shown at once."""
+    first, page = GoldenCall(tool=tool.name, arguments={}), page_parameter(tool)
+    if page is None:
+        return [first]
+    further = (first.model_copy(update={"arguments": {page: number}}) for number in range(2, count + 1))
+    return [first, *(call.model_copy(update={"grounding": {page: NEXT_PAGE}}) for call in further)]
+
+
+def _of_rows(setting: FormSetting, pages: Sequence[Rows], one: MeantRows) -> Instance | None:
     """The instance for one set of rows; None if there is nothing to add up, or too little."""
     template, counted = setting.template, setting.template.counted
-    if counted is None:
+    if counted is None or not one.meant:
         return None
     read, column = template.calls[0].tool, counted.column
-    golden = [GoldenCall(tool=read, arguments={})]
+    rows = [row for page in pages for row in page]
+    # Whoever reads a list to its last meant row has seen all that is to be added up.
+    ends = [*accumulate(map(len, pages))]
+    golden = turned_pages(setting.tool(read), 1 + sum(end <= max(one.meant) for end in ends))
     if len(template.calls) > 1:
         golden += _about_each(setting, rows, one)
     results = setting.run(golden) if len(golden) <= MOST_READS + 1 else []
@@ -177,7 +197,12 @@ def _of_rows(setting: FormSetting, rows: Rows, one: MeantRows) -> Instance | Non
     is_simple = len(amounts) < LEAST_SUMMANDS or total < LEAST_CENTS or total in _amounts([*rows, *summed], column)
     if is_simple or len(amounts) != len(parts) or total in _shown_anyway(setting):
         return None
-    others = [sum(_amounts(rows, column)), total + sum(_amounts([rows[at] for at in one.excepted], column))]
+    first_page = [rows[at] for at in one.meant if at < len(pages[0])]
+    others = [
+        sum(_amounts(rows, column)),
+        sum(_amounts(first_page, column)),
+        total + sum(_amounts([rows[at] for at in one.excepted], column)),
+    ]
     fact = FactToTell(
         fact="told_1",
         noun=f"{counted.noun} in all",

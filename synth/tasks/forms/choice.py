@@ -187,9 +187,13 @@ def _weighed(world: World, combination: Combination, step: int, parameter: str, 
     if source is None:
         raise Rejected("another is the first of its kind", f"{call.tool}.{parameter} is of no list")
     column = source.path.rpartition(".")[2]
-    rows = [row for row in rows_in_every_view(world, combination, source.call) if fits(row, mention.columns)]
+    # What the list showed when it was read, and what it would show now: calls in between may have made a row.
+    shown = [row for at in (source.call, step) for row in rows_in_every_view(world, combination, source.call, at)]
+    rows = [row for row in shown if fits(row, mention.columns)]
     if best.foreseen:
-        return weighed_by_outcome(world, combination, step, parameter, best, [str(row.get(column)) for row in rows])
+        return weighed_by_outcome(
+            world, combination, step, parameter, best, [*dict.fromkeys(str(row.get(column)) for row in rows)]
+        )
     values: dict[Json, Json] = {str(row.get(column)): row.get(best.column) for row in rows}
     own = values.pop(mention.key, None)
     others = [key for key, value in values.items() if own is None or value is None or not _is_before(own, value, best)]

@@ -303,11 +303,15 @@ def is_settled(row: Mapping[str, Json]) -> bool:
     return row.get("status") == "paid" or (bool(open_amounts) and not any(open_amounts))
 
 
-def rows_in_every_view(world: World, combination: Combination, place: int) -> list[Row]:
-    """The rows that the read of a golden call shows at its place, with its optional arguments in every way."""
+def rows_in_every_view(world: World, combination: Combination, place: int, at: int | None = None) -> list[Row]:
+    """The rows that the read of a golden call shows, with its optional arguments in every way.
+
+    Args:
+        at: How many golden calls are made before; None: the read is made at its place.
+    """
     call = combination.golden[place]
     with open_session(world, combination) as session:
-        make_calls(session, combination.golden[:place])
+        make_calls(session, combination.golden[: place if at is None else at])
         return [*all_shown_rows(world, session, combination, call, call.arguments)]  # type: ignore[list-item]
 
 

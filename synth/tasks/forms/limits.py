@@ -107,6 +107,10 @@ def condition_on(listed: ListedRow, column: str, setting: FormSetting, *, is_met
     is_ending = tool.partition("_")[0] in _ENDING
     is_high = random.random() < 0.5 if is_ending or is_moment(value) else not is_met
     limit = limit_beside(value, column, random, is_high=is_high)
+    if is_high and is_moment(value) and str(limit) <= setting.world.now[:10] < str(value)[:10]:
+        # Nobody asks whether what lies ahead was long ago.
+        is_high = False
+        limit = limit_beside(value, column, random, is_high=is_high)
     holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
     noun = next((one.noun for one in setting.template.tell if one.column == column), noun_of(column))
     return Condition(

@@ -179,6 +179,6 @@ def instances(template: TaskTemplate, seed: str = "7", login: Login = "session")
 
 
 def instance(template: TaskTemplate, login: Login = "session") -> Combination:
-    """The instance of a template that has the most courses to prove it; the first of several."""
+    """The instance of a template that has the most courses to prove it, if possible without a decline; the first."""
     found = [one for seed in "789" for one in instances(template, seed, login)]
-    return max(found, key=lambda one: sum(len(form.wrong) + len(form.right) for form in one.forms))
+    return max(found, key=lambda one: (not one.asked, sum(len(form.wrong) + len(form.right) for form in one.forms)))

@@ -60,9 +60,14 @@ def test_of_a_batch_one_row_may_be_declined_and_the_others_are_dealt_with() -> N
     assert one.asked
     cancelled = [call.arguments["appointment_id"] for call in one.golden if call.tool == "cancel_appointment"]
     assert one.asked.arguments["appointment_id"] not in cancelled
+    # Whoever may move what cannot be cancelled can cancel it then.
+    with pytest.raises(Rejected, match="lawful after another call: move_appointment"):
+        validate_combination(WORLD, one, named("cancel_every"), RULES)
+    one = one.model_copy(update={"hidden": ["move_appointment"]})
     found = validate_combination(WORLD, one, named("cancel_every"), RULES)
     assert found.criteria.declined
     assert found.criteria.declined.rule == "R10"
+    assert "batch_forbidden_row" in str(found.gates.mutants["sorts"])
     assert found.gates.forms["batch"]["rows_meant"] == len(cancelled) + 1  # type: ignore[index,call-overload]
 
 

@@ -23,7 +23,7 @@ CASES = {
     "book_unless_price_cents": {"condition_done_all_the_same"},
     "refuse_book_appointment_R6_or_move": set(),
     "move_or_cancel": {"fallback_second_wish_instead", "fallback_both_done"},
-    "cancel_every": {"batch_exception_included", "batch_forbidden_row"},
+    "cancel_every": {"batch_exception_included"},
     "cancel_best_fee_cents": {"choice_runner_up"},
     "cancel_if_foreseen_fee_cents": set(),
     "cancel_unless_foreseen_fee_cents": {"condition_done_all_the_same"},
