@@ -1,6 +1,7 @@
 """How an agent with a script departs from it: `AgentBehaviour` follows it exactly, its subclasses do not."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from rollout.offline.script import PlannedCall
@@ -67,3 +68,25 @@ class AgentBehaviour:
     def value(self, told: FactToTell) -> Json:
         """The value to tell the user for a fact; None to tell nothing."""
         return told.values[0]
+
+
+def things_of(calls: Iterable[PlannedCall]) -> Iterator[str]:
+    """What facts about calls are named after: the tools, and the kinds of rows that they take."""
+    for call in calls:
+        kinds = [(one.refers_to or "").partition(".")[0].rpartition("__")[2] for one in call.parameters.values()]
+        yield from (name.replace("_", "").lower() for name in (call.tool, call.plain, *kinds))
+
+
+def is_shown(fact: FactToTell, results: Mapping[int, Json]) -> bool:
+    """Whether results show what the fact is known from."""
+    values = [*chain.from_iterable(map(_values, results.values()))]
+    return all(any(value in values for value in wanted) for wanted in fact.shown)
+
+
+def _values(result: Json) -> Iterator[Json]:
+    """The values in a result, at any level."""
+    if isinstance(result, dict | list):
+        for part in result.values() if isinstance(result, dict) else result:
+            yield from _values(part)
+    else:
+        yield result

@@ -5,13 +5,12 @@ and so knows why the agent made it. An `AgentBehaviour` says where an agent depa
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
 from evaluator.text.facts import tells_fact, value_forms
-from rollout.offline.behaviour import AgentBehaviour, NextCall
+from rollout.offline.behaviour import AgentBehaviour, NextCall, is_shown, things_of
 from rollout.offline.script import Heard, PastCall, PlannedCall, Reacted, Script, Transcript
 from rollout.offline.user import YES, Kind, label, listed, said
 from skillweave.schema.contract import DECLINE, SESSION_TOOLS, TRANSFER
@@ -166,7 +165,7 @@ class DialoguePolicy:
         if position in state.results or position in state.refused:
             return None
         if planned.kind != "auth" and self.script.asks_before_acting:
-            question = self._question(self.script.other_facts())
+            question = self._question([fact for fact in self.script.other_facts() if not self._is_ahead(fact)])
             if question is not None:
                 return question
         if self.behaviour.gives_up(position):
@@ -184,6 +183,16 @@ class DialoguePolicy:
             return self._proposal(position, planned)
         return self._reads_from(position) if planned.is_read else MakeCalls((position,), (call,))
 
+    def _is_ahead(self, fact: Fact) -> bool:
+        """Whether a fact is about what only the later wish needs, and the user has not come out with it yet."""
+        later, calls = self.script.later, self.script.calls
+        if later is None or later.says in " ".join(self.state.user_texts):
+            return False
+        of_later, at_once = (
+            {*things_of(call for call in calls if call.is_for_later == is_later)} for is_later in (True, False)
+        )
+        return fact.id.rpartition(".")[0].rstrip("_0123456789").replace("_", "") in of_later - at_once
+
     def _awaited(self, position: int) -> SayPhrases | None:
         """What the agent says before a call, or at the end, so that the user comes out with the later wish; None if
         there is nothing to wait for. What was asked before it is settled where something is done, or where a write
@@ -196,7 +205,7 @@ class DialoguePolicy:
         phrases: Phrases = ()
         is_time = is_end or (calls[position].is_for_later and (acts or bool(state.carried_out)))
         if later.when == "after_report" and is_time:
-            known = [fact for fact in self.script.told if not fact.asked_later and _is_shown(fact, state.results)]
+            known = [fact for fact in self.script.told if not fact.asked_later and is_shown(fact, state.results)]
             recorded = [at for at, call in enumerate(calls) if call.tool == DECLINE]
             declines = any(at < position or not calls[at].is_for_later for at in recorded)
             phrases = self._findings(known[:-1] if is_end else known, declines=declines)
@@ -310,21 +319,6 @@ class DialoguePolicy:
             state.results[position] = call.value
             if self.script.calls[position].kind == "write":
                 state.carried_out.append(position)
-
-
-def _is_shown(fact: FactToTell, results: Mapping[int, Json]) -> bool:
-    """Whether results show what the fact is known from."""
-    values = [*chain.from_iterable(map(_values, results.values()))]
-    return all(any(value in values for value in wanted) for wanted in fact.shown)
-
-
-def _values(result: Json) -> Iterator[Json]:
-    """The values in a result, at any level."""
-    if isinstance(result, dict | list):
-        for part in result.values() if isinstance(result, dict) else result:
-            yield from _values(part)
-    else:
-        yield result
 
 
 def _form(fact: Fact) -> str:

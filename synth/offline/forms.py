@@ -219,13 +219,14 @@ def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Rand
 
 
 def frames_for(frames: str, condition: Condition, *, is_first: bool) -> list[str]:
-    """The frames for a condition; of what would then be, or where something was said before, those that name the deed
-    first: after `that invoice`, `the amount` would be its amount.
+    """The frames for a condition; of what would then be, of an amount or a day, or where something was said before,
+    those that name the deed first: nobody would know of what `the amount` is.
     """
     ways: list[str] = forms()[frames]
     limits = ("{holds}", "{fails}")
     after = [way for way in ways if way.index("{request}") < min(way.index(one) for one in limits if one in way)]
-    return ways if is_first and not condition.foreseen else after
+    is_named = is_moment_name(name_in_words(condition.noun)) and not condition.foreseen
+    return ways if is_first and is_named else after
 
 
 def arguments_of(count: int, random: Random) -> list[str]:

@@ -227,7 +227,7 @@ class InstanceBuilder:
         for chosen in choices if rule else base.lawful(choices):
             search = replace(base, fixed={**fixed, **chosen}) if chosen else base
             calls = breaking_calls(search, self.session, rule, alone=self.alone) if rule else search.meeting()
-            yield from (arguments for arguments in calls if not _names_row_twice(tool, arguments))
+            yield from (arguments for arguments in calls if not _is_named_twice(tool, arguments))
 
     def _rule_to_break(self, call: TemplateCall) -> str | None:
         """The rule that a call is to break: then it is asked for, and not made."""
@@ -304,10 +304,10 @@ def _columns_filled(tool: Tool, parameter: str) -> list[tuple[str, str]]:
     return [(table, column) for table, columns in filled.items() for column in columns]
 
 
-def _names_row_twice(tool: Tool, arguments: Arguments) -> bool:
-    """Whether two arguments name the same row: a user who says it once has not said it of both."""
-    rows = [(p.refers_to, arguments[p.name]) for p in tool.parameters if p.refers_to and arguments.get(p.name)]
-    return len({*rows}) < len(rows)
+def _is_named_twice(tool: Tool, arguments: Arguments) -> bool:
+    """Whether two arguments name the same row or day: a user who says it once has not said it of both."""
+    named = [p for p in tool.parameters if (p.refers_to or p.type == "date") and arguments.get(p.name)]
+    return len({(p.refers_to, arguments[p.name]) for p in named}) < len(named)
 
 
 def _scalar(value: Json) -> Value:

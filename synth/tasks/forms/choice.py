@@ -94,15 +94,14 @@ class ChoiceForm(FormRecipe):
 
     def instance(self, setting: FormSetting) -> Instance:
         """An instance in which the row is the first of its kind."""
-        focus = setting.template.focus
-        if focus is None:
+        if (focus := setting.template.focus) is None:
             raise NoInstance("nothing to choose")
         if setting.template.form_detail:
             return chosen_by_outcome(setting, focus.parameter)
         instance = setting.plain(without_form(setting.template))
         step = instance.steps[focus.call - 1]
         listed = listed_row(instance, step, focus.parameter)
-        if listed is None:
+        if listed is None or "date_of_birth" in listed.row:
             raise NoInstance("the row is of no list to choose from")
         golden = _from_today(setting, instance, listed.place)
         results = setting.run(golden[: listed.place + 1])
@@ -187,7 +186,7 @@ def _weighed(world: World, combination: Combination, step: int, parameter: str, 
     if source is None:
         raise Rejected("another is the first of its kind", f"{call.tool}.{parameter} is of no list")
     column = source.path.rpartition(".")[2]
-    # What the list showed when it was read, and what it would show now: calls in between may have made a row.
+    # As the list was read, and as it would be now: calls in between may have made a row.
     shown = [row for at in (source.call, step) for row in rows_in_every_view(world, combination, source.call, at)]
     rows = [row for row in shown if fits(row, mention.columns)]
     if best.foreseen:

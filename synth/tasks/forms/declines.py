@@ -9,11 +9,12 @@ second must not be.
 from collections.abc import Iterator, Sequence
 
 from skillweave.schema.combination import Combination
-from skillweave.schema.contract import STRUCTURAL
+from skillweave.schema.contract import STRUCTURAL, Tool
 from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.template import OmittedSlot, TaskTemplate
 from skillweave.world.world import World
 from synth.contracts.visibility import is_owned_by_person, subject_entity
+from synth.contracts.writes import columns_filled_by, columns_written
 from synth.tasks.forms.form import (
     Figures,
     FormRecipe,
@@ -28,6 +29,7 @@ from synth.tasks.forms.form import (
     without_form,
 )
 from synth.tasks.forms.joining import joined, with_undone
+from synth.tasks.forms.limits import ENDING
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import ASKED
 from synth.tasks.replay import Rejected
@@ -122,10 +124,23 @@ def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource
                 entity = blueprint.target(one.refers_to or "")[0]
                 about = [subject_entity(blueprint, tool) for tool in tools]
                 # Both are about the row itself, or about two different things of it.
-                is_alike = (entity.name in about) == (about[0] == about[1])
+                is_alike = (entity.name in about) == (about[0] == about[1]) and _have_one_aim(tools, entity.table)
                 if is_alike or not is_owned_by_person(blueprint, entity):
                     return one.name, other.name
     return None
+
+
+def _have_one_aim(tools: Sequence[Tool], table: str) -> bool:
+    """Whether two deeds that change a row change the same in it, or one ends it: nobody wants another day for want of
+    an express service.
+    """
+    verbs = {tool.name.rpartition("__")[2].partition("_")[0] for tool in tools}
+    written = [{name for name, _ in columns_written([effect.sql for effect in tool.effects])} for tool in tools]
+    if not verbs.isdisjoint(ENDING) or not all(table in one for one in written):
+        return True
+    filled = [[columns_filled_by(tool, one.name) or {} for one in tool.parameters] for tool in tools]
+    first, second = ({column for columns in of_tool for column in columns.get(table, [])} for of_tool in filled)
+    return not first.isdisjoint(second)
 
 
 def _pays(template: TaskTemplate, source: TemplateSource) -> bool:

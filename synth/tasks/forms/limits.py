@@ -17,7 +17,7 @@ NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance",
 """Words of amounts on which people make something depend."""
 
 
-_ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
+ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
 """First words of tools by which something is given up."""
 STEPS = (500, 1000, 2000, 2500, 5000, 10000)
 """Limits are multiples of one of these amounts, in cents."""
@@ -104,7 +104,7 @@ def condition_on(listed: ListedRow, column: str, setting: FormSetting, *, is_met
         raise NoInstance("the value that decides is not worth telling")
     # People give something up because it is dear, and do not buy it for that.
     tool = setting.template.calls[0].tool.partition("__")[2] or setting.template.calls[0].tool
-    is_ending = tool.partition("_")[0] in _ENDING
+    is_ending = tool.partition("_")[0] in ENDING
     is_high = random.random() < 0.5 if is_ending or is_moment(value) else not is_met
     limit = limit_beside(value, column, random, is_high=is_high)
     if is_high and is_moment(value) and str(limit) <= setting.world.now[:10] < str(value)[:10]:

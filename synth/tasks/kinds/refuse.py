@@ -4,6 +4,7 @@ Each rule of a guard is to be broken by a request of its own, of one tool or two
 the reasons are those of people who want the same thing lawfully, or fit any request.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
@@ -107,12 +108,18 @@ def _title(tool: Tool) -> str:
     return name_in_words(own).capitalize()
 
 
+_AHEAD = re.compile(r"\(?:\w+ >=? (?:date\(:now\)|:now)\)?")
+"""A guard for which a day or a time must not be over."""
+
+
 def _guards(tool: Tool) -> Iterator[Guard]:
     """Guards that a request can break: all of writes; of reads no structural ones.
 
-    A guard that merely bounds a search keeps nobody from searching in another way.
+    A guard that merely bounds a search keeps nobody from searching in another way, and nobody asks for what is over.
     """
     for guard in tool.guards:
+        if _AHEAD.fullmatch(guard.holds):
+            continue
         if tool.kind == "write" or (tool.kind == "read" and guard.concern not in STRUCTURAL):
             yield guard
 
