@@ -23,13 +23,13 @@ REFUSALS = 0.12
 HELPINGS = 3
 """How often a template may give more than is wanted of it, where its lane lacks something."""
 SCARCE = {
-    "aggregate": 3.9,
+    "aggregate": 3.4,
     "choice": 1.7,
     "comparison": 2.2,
     "batch": 4.5,
     "change_of_mind": 4.4,
     "fallback": 4.6,
-    "what_if": 9,
+    "what_if": 6.5,
     "errands": 11,
 }
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""

@@ -264,7 +264,8 @@ def _mentions(read: str, golden: Sequence[GoldenCall], one: MeantRows) -> list[M
             columns=one.rows.columns,
         )
         for place, call in enumerate(golden)
-        for name in call.arguments
+        for name, source in call.grounding.items()
+        if source != NEXT_PAGE
     ]
 
 
