@@ -82,8 +82,14 @@ class AgentConduct(NamedTuple):
         if turn is self.turns[0]:
             # Whoever began in words of their own may have said it all; users of this project record it.
             return not is_answer and turn.later is None
-        facts = [fact for fact in task.scenario.facts if fact.tell == "asked"]
-        return not is_answer and not any(is_told(fact, messages, turn.message, task.now) for fact in facts)
+        facts, said = (
+            [fact for fact in task.scenario.facts if fact.tell == "asked"],
+            messages[turn.message].content or "",
+        )
+        # What is not wanted has no value that could be found: its own words are an answer, too.
+        return not is_answer and not any(
+            fact.text in said or is_told(fact, messages, turn.message, task.now) for fact in facts
+        )
 
     def settled_at(self, fact: Fact) -> int | None:
         """Position of the first message with which the user told a fact, or agreed to words that hold it."""

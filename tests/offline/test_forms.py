@@ -4,9 +4,18 @@ from random import Random
 
 import pytest
 
-from skillweave.schema.combination import Superlative
+from skillweave.schema.combination import Condition, Superlative
 from skillweave.schema.request import KnownRow, KnownRows
-from synth.offline.forms import arguments_of, first_of_kind, forms, one_of_them, plural, rows_together
+from synth.offline.forms import (
+    arguments_of,
+    direct_question,
+    first_of_kind,
+    forms,
+    frames_for,
+    one_of_them,
+    plural,
+    rows_together,
+)
 from synth.offline.services import EntityTalk, Talk
 from synth.offline.wording import refer, tidy
 
@@ -116,3 +125,30 @@ def test_nobody_repeats_an_argument_or_names_a_figure() -> None:
     assert len(set(pool)) == len(pool) >= 30
     assert not any(sign.isdigit() for text in pool for sign in text)
     assert all(len(set(arguments_of(2, Random(number)))) == 2 for number in NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("clause", "question"),
+    [
+        ("what the fee would be if I were to cancel", "what would the fee be if I were to cancel"),
+        ("what the fee would come to in total if I paid", "what would the fee come to in total if I paid"),
+        ("how much the rest would be if I paid", "how much would the rest be if I paid"),
+        ("when my policy ends", "when my policy ends"),
+    ],
+)
+def test_what_would_be_is_asked_as_a_question(clause: str, question: str) -> None:
+    assert direct_question(clause) == {"question": question, "Question": question[0].upper() + question[1:]}
+
+
+def test_nobody_speaks_of_the_amount_before_the_deed_is_named() -> None:
+    condition = Condition(parameter="slot_id", column="price_cents", noun="price", holds="above", limit=5000, then="do")
+    moment = condition.model_copy(update={"column": "ends_on", "noun": "ends on", "limit": "2025-04-01"})
+    for one, is_first in ((condition, True), (moment, False), (moment.model_copy(update={"foreseen": True}), True)):
+        for name in ("conditions", "branch_conditions"):
+            ways = frames_for(name, one, is_first=is_first)
+            assert ways
+            assert all(
+                way.index("{request}") < min(at for limit in ("{holds}", "{fails}") if (at := way.find(limit)) >= 0)
+                for way in ways
+            )
+    assert len(frames_for("conditions", moment, is_first=True)) > len(frames_for("conditions", moment, is_first=False))

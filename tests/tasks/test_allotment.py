@@ -39,6 +39,11 @@ def test_one_split_has_everybody() -> None:
     assert set(allot_persons(CALLERS, []).values()) == {"train"}
 
 
+def test_the_split_for_which_nobody_was_tried_keeps_half_of_its_share() -> None:
+    wants = [SplitDemand("train", frozenset(), 5)] * 4 + [SplitDemand("test", frozenset(CALLERS), 10)] * 4
+    assert list(allot_persons(CALLERS, wants).values()).count("train") == 3
+
+
 def test_the_same_wants_allot_alike() -> None:
     wants = [SplitDemand("train", frozenset(CALLERS[2:]), 5), SplitDemand("test", frozenset(CALLERS[::2]), 3)]
     assert allot_persons(CALLERS, wants) == allot_persons(CALLERS, wants)

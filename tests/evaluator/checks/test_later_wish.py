@@ -123,3 +123,25 @@ def test_a_request_is_declined_once_it_is_made() -> None:
     assert faults(task, REQUEST, NO, WISH, agent("No.")) == early
     at_once = task.criteria.model_copy(update={"asked": None})
     assert faults(task.model_copy(update={"criteria": at_once}), REQUEST, NO, WISH, agent("No.")) == []
+
+
+def test_the_wish_word_for_word_is_the_wish_whatever_was_recorded() -> None:
+    # It holds what else they tell when asked, so nothing but its words shows that it is no answer.
+    told = {"id": "slot.dentist_name", "text": "It is with Dr. Silva.", "value": "Dr. Silva", "tell": "asked"}
+    assert faults(a_later_task(told), REQUEST, agent("Done."), WISH, BOOKS) == []
+    assert faults(a_later_task(told), REQUEST, agent("Done."), user("With Dr. Silva."), BOOKS) != []
+
+
+def test_what_is_not_wanted_is_an_answer_and_no_wish() -> None:
+    nothing = {"id": "book.reminder", "text": "I want no reminder.", "value": None, "tell": "asked"}
+    task = a_later_task(DENTIST, nothing)
+    assert faults(task, REQUEST, agent("Anything else for that?"), user("I want no reminder."), BOOKS) != []
+    assert faults(task, REQUEST, agent("Anything else?"), user("A booking would be nice."), BOOKS) == []
+
+
+def test_what_a_later_deed_demands_may_be_done_as_soon_as_they_agree() -> None:
+    task = a_later_task(DENTIST)
+    demanded = task.model_copy(update={"golden": [task.golden[0].model_copy(update={"demanded_by": "B1"})]})
+    offered = (REQUEST, agent("Shall I book that now?"), user("Yes, please."), BOOKS)
+    assert faults(task, *offered) != []
+    assert faults(demanded, *offered) == []
