@@ -140,7 +140,7 @@ def allot_persons(callers: Sequence[str], demands: Sequence[SplitDemand]) -> dic
         _, caller, split = max(moves, key=lambda move: move[0])
         allotted[caller] = split
     for split in splits[:-1]:
-        _fill(split, home, allotted, demands)
+        _fill(split, home, kept, allotted, demands)
     return allotted
 
 
@@ -179,11 +179,16 @@ def customer_split(name: str, splits: SplitsConfig, seed: str) -> Split:
     return _split_at(place, splits)
 
 
-def _fill(split: Split, home: Split, allotted: dict[str, Split], demands: Sequence[SplitDemand]) -> None:
-    """Give a split persons whom the others do not need, up to twice its share: rows may still be created for them."""
+def _fill(split: Split, home: Split, kept: int, allotted: dict[str, Split], demands: Sequence[SplitDemand]) -> None:
+    """Give a split persons whom the others do not need, up to twice its share: rows may still be created for them.
+
+    Args:
+        kept: Persons who stay at home, at least.
+    """
     enough = ceil(2 * sum(demand.split == split for demand in demands) / len(demands) * len(allotted))
     for caller in [caller for caller, current in allotted.items() if current == home]:
-        if sum(current == split for current in allotted.values()) >= enough:
+        at_home = sum(current == home for current in allotted.values())
+        if at_home <= kept or sum(current == split for current in allotted.values()) >= enough:
             return
         if _gain(caller, split, allotted, demands) >= 0:
             allotted[caller] = split

@@ -29,7 +29,7 @@ SCARCE = {
     "batch": 4.5,
     "change_of_mind": 4.4,
     "fallback": 4.6,
-    "what_if": 6.5,
+    "what_if": 7.5,
     "errands": 11,
 }
 """Lanes of goals that get more than others where there are enough: few worlds have them, or they are the hard ones."""
