@@ -53,6 +53,8 @@ class KnownRows(Record):
     """Id of the known fact that says their month (`YYYY-MM-01`); None: of any."""
     since: bool = False
     """Whether later months are meant too."""
+    ahead: bool = False
+    """Whether their month is still to come."""
     day_column: str | None = None
     """The column whose day lies in the month."""
     excepted: list[KnownRow] = Field(default_factory=list)

@@ -115,7 +115,7 @@ def _months(rows: KnownRows, words: Mapping[str, str], random: Random, in_month:
     Args:
         in_month: The frames for a single month.
     """
-    ways = forms()["since_month" if rows.since else in_month]
+    ways = forms()[in_month if not rows.since else "from_month" if rows.ahead else "since_month"]
     return str(random.choice(ways)).format(month=words[rows.month]) if rows.month else ""
 
 

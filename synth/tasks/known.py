@@ -94,6 +94,7 @@ class FactCollector:
             columns=columns,
             month=self._month(name, meant.month) if meant.month else None,
             since=meant.since,
+            ahead=(meant.month or "") > self._combination.now[:7],
             day_column=meant.day_column,
             excepted=[self._known_row(meant.entity, None, row) for row in meant.excepted],
             first=meant.first,

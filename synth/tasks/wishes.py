@@ -75,7 +75,8 @@ def _rows(rows: KnownRows) -> str:
     """`all Appointments with <every_appointment> and starts at in <every_appointment.month> but <appointment>`."""
     shared = [f"<{fact}>" for fact in rows.columns.values()]
     if rows.month:
-        shared.append(f"{'since' if rows.since else 'in'} <{rows.month}> ({name_in_words(rows.day_column or '')})")
+        since = "from" if rows.ahead else "since"
+        shared.append(f"{since if rows.since else 'in'} <{rows.month}> ({name_in_words(rows.day_column or '')})")
     excepted = [_left_out(row) for row in rows.excepted]
     but = f" but {' and '.join(excepted)}" if excepted else ""
     order = ""

@@ -78,6 +78,14 @@ def test_a_status_of_several_stands_before_the_noun() -> None:
     )
 
 
+def test_what_lies_ahead_is_from_its_month_on_and_not_since_it() -> None:
+    rows = KnownRows(entity="Visit", month="month", since=True, ahead=True)
+    said = {rows_together(TALK, rows, WORDS, Random(number)) for number in NUMBERS}
+    assert all("from April on" in one for one in said)
+    past = rows.model_copy(update={"ahead": False})
+    assert any("since April" in rows_together(TALK, past, WORDS, Random(number)) for number in NUMBERS)
+
+
 def test_the_first_of_its_kind_is_said_in_many_ways_and_without_its_day() -> None:
     best = Superlative(column="starts_at", order="least")
     other, own = KnownRow(entity="Treatment", columns={}), KnownRow(entity="Visit", columns={})
