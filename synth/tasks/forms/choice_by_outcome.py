@@ -51,6 +51,8 @@ def chosen_by_outcome(setting: FormSetting, parameter: str) -> Instance:
     listed = listed_row(instance, instance.steps[0], parameter)
     if listed is None or instance.golden[listed.place].arguments:
         raise NoInstance("the row is of no list to choose from")
+    if column in listed.row:
+        raise NoInstance("it could be what the row has now that is meant")
     deed = decided_first(setting, instance)
     looked_up = instance.golden[:-1]
     calls = [of_row(deed, parameter, listed, index) for index in range(len(listed.rows))]
