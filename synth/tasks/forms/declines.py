@@ -8,10 +8,13 @@ second must not be.
 
 from collections.abc import Iterator, Sequence
 
+from sqlglot import exp
+
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import STRUCTURAL, Tool
 from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.template import OmittedSlot, TaskTemplate
+from skillweave.world.sql import parse
 from skillweave.world.world import World
 from synth.contracts.visibility import is_owned_by_person, subject_entity
 from synth.contracts.writes import columns_filled_by, columns_written
@@ -111,7 +114,8 @@ def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource
     """The parameters of the only calls of two templates that name the same kind of row, looked up by either.
 
     There are none if only one of the two pays: nobody pays instead of cancelling. Nor if the row is the person's own
-    and just one of the two is about the row itself: nobody adds a driver instead of extending a rental.
+    and just one of the two is about the row itself: nobody adds a driver instead of extending a rental. Nor, if it is
+    not their own and both do not take it, if just one of the two makes something new.
     """
     if _pays(first, source) != _pays(second, source):
         return None
@@ -125,9 +129,25 @@ def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource
                 about = [subject_entity(blueprint, tool) for tool in tools]
                 # Both are about the row itself, or about two different things of it.
                 is_alike = (entity.name in about) == (about[0] == about[1]) and _have_one_aim(tools, entity.table)
-                if is_alike or not is_owned_by_person(blueprint, entity):
+                if not is_owned_by_person(blueprint, entity):
+                    is_alike = _makes(tools[0], source) == _makes(tools[1], source) or _take(tools, entity.table)
+                if is_alike:
                     return one.name, other.name
     return None
+
+
+def _makes(tool: Tool, source: TemplateSource) -> bool:
+    """Whether a deed makes the row that its result shows: nobody changes another booking for want of a new one."""
+    subject = subject_entity(source.blueprint, tool)
+    trees = [parse(effect.sql).tree for effect in tool.effects]
+    made = {table.name for tree in trees if isinstance(tree, exp.Insert) and (table := tree.find(exp.Table))}
+    return subject is not None and source.blueprint.entity(subject).table in made
+
+
+def _take(tools: Sequence[Tool], table: str) -> bool:
+    """Whether each of the deeds changes a row of a table: a slot that is taken."""
+    written = (columns_written([effect.sql for effect in tool.effects]) for tool in tools)
+    return all(table in {name for name, _ in one} for one in written)
 
 
 def _have_one_aim(tools: Sequence[Tool], table: str) -> bool:
