@@ -5,8 +5,7 @@ the scripted agents.
 """
 
 from evaluator.kinds.clarify import Clarify
-from evaluator.kinds.goals import Do, Inform
-from evaluator.kinds.kind import Mistake, TaskKind
+from evaluator.kinds.kind import Do, Inform, Mistake, TaskKind
 from evaluator.kinds.refuse import Refuse
 from evaluator.kinds.unavailable import Unavailable
 from skillweave.plugins import Registry

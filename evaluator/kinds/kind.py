@@ -138,3 +138,15 @@ class TaskKind:
         yield from other_orders(executor)
         yield from changed_calls(executor)
         yield from other_forms_of_facts(executor)
+
+
+class Do(TaskKind):
+    """A goal, something that tools and policy allow: a request for writes; look-ups serve them."""
+
+    is_goal = True
+
+
+class Inform(TaskKind):
+    """A goal that look-ups serve: a question. What the user must be told stands in `criteria.communicate`."""
+
+    is_goal = True

@@ -6,17 +6,16 @@ stands in a text or it does not.
 """
 
 import re
-from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import chain
 
+from evaluator.text.days import has_bare_day, has_moment, is_day, is_time
 from evaluator.text.tokens import (
     CACHED_TEXTS,
     MONTHS,
-    WEEKDAY_DISTANCE,
     Token,
     letters_and_digits,
     normalised_text,
@@ -29,13 +28,11 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Fact, Persona, Scenario, Task, unit_of
 from skillweave.schema.trajectory import Message, UserTurn
 
-NEAREST_YEAR = timedelta(days=366)
-"""Most days between today and a date that is given without its year."""
 _WORD = re.compile(r"[^\W_]+")
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::\d\d)?)?")
+_TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)(?::00)?")
+"""A time of day: when somebody closes."""
 _IN_MONTH = re.compile(r"\b(?:in|since|from|of|for|during) ([a-z]+)")
-_BEFORE_HOUR = ("at ", "from ", "by ", "until ", "till ", "@ ", "to ", "- ", "for ")
-"""Words before a bare number that make it a time of day."""
 _CENTS = ("cent", "ct", "pence")
 LARGEST_FREE_NUMBER = 10
 """Whole numbers up to this need no source."""
@@ -89,12 +86,16 @@ def _states(
     moment = _ISO.fullmatch(value) if type in (None, "date", "datetime") else None
     day = valid_date(*map(int, moment.groups()[:3])) if moment else None
     if moment is None or day is None:
-        return _has_words(text, value)
+        hour = _TIME.fullmatch(value)
+        clock = time(int(hour[1]), int(hour[2])) if hour else None
+        return _has_words(text, value) or any(
+            is_time(text, token, clock) for token in tokens(text) if clock is not None
+        )
     today = date.fromisoformat(now[:10]) if now else None
     if moment[4] is None:
-        return any(_is_day(token, day, today) for token in tokens(text) if loosely or token.days)
+        return any(is_day(token, day, today) for token in tokens(text) if loosely or token.days)
     clock = time(int(moment[4]), int(moment[5]))
-    return _has_moment(text, day, clock, today, earlier) or (clock == time(0) and _has_bare_day(text, day, today))
+    return has_moment(text, day, clock, today, earlier) or (clock == time(0) and has_bare_day(text, day, today))
 
 
 def value_forms(value: Json, type: AttributeType | None = None, unit: str | None = None) -> list[str]:
@@ -110,7 +111,8 @@ def _value_forms(value: str | float, type: AttributeType | None, unit: str | Non
         return _distinct(*_amounts(value)) if unit == "cents" else _distinct(f"{value:g}", f"{value:,}")
     moment = _ISO.fullmatch(value) if type in (None, "date", "datetime") else None
     if moment is None:
-        return _distinct(value.replace("_", " "), value)
+        hour = _TIME.fullmatch(value)
+        return _distinct(*([f"{hour[1]}:{hour[2]}"] if hour else []), value.replace("_", " "), value)
     when = datetime.fromisoformat(value)
     month = MONTHS[when.month - 1].capitalize()
     days = [f"{when.day} {month} {when.year}", f"{when:%Y-%m-%d}", f"{month} {when.day}, {when.year}"]
@@ -124,51 +126,6 @@ def _value_forms(value: str | float, type: AttributeType | None, unit: str | Non
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text for comparison: in lower case, without plural endings and doubled `l`."""
     return tuple(_stem(word) for word in _WORD.findall(normalised_text(text.replace("_", " "))))
-
-
-def _is_day(token: Token, day: date, today: date | None) -> bool:
-    """Whether a token names that day."""
-    for one in token.days:
-        if (one.month, one.day) == (day.month, day.day):
-            is_near = today is None or abs(day - today) <= NEAREST_YEAR
-            if one.year == day.year or (one.year is None and is_near):
-                return True
-    if today is None:
-        return False
-    if token.weekday is not None:
-        return token.weekday == day.weekday() and -7 <= (day - today).days <= 14
-    return relative_day(today, token) == day
-
-
-def _has_moment(text: str, day: date, clock: time, today: date | None, earlier: Sequence[str]) -> bool:
-    """Whether the time stands in the text with its day: the last before it, or the next on its line; where its line has
-    none, the next of all; where the text has none, in what was said before."""
-    found, seen = tokens(text), normalised_text(text)
-    dates = [token for token in found if token.is_date]
-    places = [token.place for token in dates]
-    for token in found:
-        if token.clock != clock and not (token.hour == clock and seen.endswith(_BEFORE_HOUR, 0, token.place)):
-            continue
-        at, start, end = bisect(places, token.place), seen.rfind("\n", 0, token.place), seen.find("\n", token.place)
-        before = [one for one in [*dates[max(at - 1, 0) : at], token] if one.is_date]
-        behind = [one for one in dates[at : at + 1] if end < 0 or one.place < end]
-        if not behind and not any(one.place > start for one in before):
-            behind = dates[at : at + 1]
-        if any(_is_day(one, day, today) for one in [*before, *behind]):
-            return True
-        if not dates:
-            return any(_is_day(one, day, today) for words in earlier for one in tokens(words))
-    return False
-
-
-def _has_bare_day(text: str, day: date, today: date | None) -> bool:
-    """Whether the text names the day without a time beside it: nobody writes midnight for a whole day."""
-    for at, token in enumerate(found := tokens(text)):
-        beside = [one for one in found[max(at - 1, 0) : at + 2] if one.clock is not None]
-        near = any(max(one.place - token.end, token.place - one.end) <= WEEKDAY_DISTANCE for one in beside)
-        if token.days and _is_day(token, day, today) and not near:
-            return True
-    return False
 
 
 def _has_number(text: str, value: Decimal, *, is_money: bool) -> bool:
