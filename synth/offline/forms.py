@@ -189,17 +189,20 @@ def difference_asked(noun: str, random: Random) -> str:
     return str(random.choice(ways)).replace("{thing}", thing_of(noun))
 
 
-def limits_of(condition: Condition, limit: KnownFact, subject: str, random: Random) -> dict[str, str]:
+def limits_of(
+    condition: Condition, limit: KnownFact, subject: str, random: Random, *, is_alone: bool
+) -> dict[str, str]:
     """A condition as it holds and as it fails, and what is told if it fails: `the price is over 50.00`.
 
     Args:
         subject: The row whose value decides: `the slot`.
+        is_alone: Whether the wish is about no other row, which may have such a value, too.
     """
     is_day = limit.type in ("date", "datetime")
     name = name_in_words(condition.noun)
     sort = "amount" if not is_day else "moment" if is_moment_name(name) else "day"
     thing, verb = f"the {thing_of(name)}", verb_of(name, subject.removeprefix("the "))
-    first = subject if sort == "moment" else thing
+    first = subject if sort == "moment" else thing if is_alone else f"{thing} of {subject}"
     ways: dict[str, list[str]] = forms()["limits"][sort]
 
     def said(side: str, it: str) -> str:

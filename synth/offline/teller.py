@@ -153,7 +153,7 @@ class Teller:
         self._phrasing.mentioned.add(limit.id)
         row = intent.rows.get(intent.condition.parameter)
         subject = f"the {talk_of(self.talk, row.entity).noun}" if row else "it"
-        slots = limits_of(intent.condition, limit, subject, self.random)
+        slots = limits_of(intent.condition, limit, subject, self.random, is_alone=len(intent.rows) < 2 or row is None)
         frames = f"branch_{condition}" if intent.condition.otherwise else condition
         is_first = intent == self._asked[0][1]
         return self.random.choice(frames_for(frames, intent.condition, is_first=is_first)).format(

@@ -5,13 +5,14 @@ from random import Random
 import pytest
 
 from skillweave.schema.combination import Condition, Superlative
-from skillweave.schema.request import KnownRow, KnownRows
+from skillweave.schema.request import KnownFact, KnownRow, KnownRows
 from synth.offline.forms import (
     arguments_of,
     direct_question,
     first_of_kind,
     forms,
     frames_for,
+    limits_of,
     one_of_them,
     plural,
     rows_together,
@@ -160,3 +161,13 @@ def test_nobody_speaks_of_the_amount_before_the_deed_is_named() -> None:
                 for way in ways
             )
     assert len(frames_for("conditions", moment, is_first=True)) > len(frames_for("conditions", moment, is_first=False))
+
+
+def test_of_a_wish_about_several_rows_it_is_said_whose_value_decides() -> None:
+    condition = Condition(parameter="slot_id", column="price_cents", noun="price", holds="above", limit=5000, then="do")
+    limit = KnownFact(id="condition.price_cents", about="price", value=5000, type="integer", words="50.00")
+    for number in NUMBERS:
+        alone, beside = (limits_of(condition, limit, "the slot", Random(number), is_alone=one) for one in (True, False))
+        assert "of the slot" not in alone["holds"]
+        assert beside["holds"].startswith("the price of the slot is")
+        assert beside["fails"].startswith("the price of the slot is")

@@ -126,14 +126,9 @@ def condition_on(listed: ListedRow, column: str, setting: FormSetting, *, is_met
 def is_one_value(instance: Instance, listed: ListedRow, column: str) -> bool:
     """Whether nobody could take another value for the one that decides.
 
-    The call must show no other amount, or day, than the list, nor name another row that has such a value, too; and the
-    user must not have said the row's day.
+    The call must show no other amount, or day, than the list; and the user must not have said the row's day.
     """
     value, result = listed.row[column], instance.results[instance.steps[0]].value
-    named = (row.parameter for row in instance.rows if row.call == instance.steps[0] and row.parameter)
-    rows = (listed_row(instance, instance.steps[0], parameter) for parameter in named)
-    if any(other.row.get(column, value) != value for other in rows if other):
-        return False
     shown = result if isinstance(result, dict) else {}
     if is_moment(value):
         said = any(is_moment(one) for row in instance.rows for one in row.columns.values())
