@@ -86,7 +86,7 @@ class ConditionForm(FormRecipe):
         deed = {} if is_met else {"kind": "do", "calls": template.calls[:1], "tell": []}
         instance = setting.plain(without_form(template, **deed))
         listed = deciding_row(setting, instance, focus.parameter, column)
-        condition = condition_on(listed, column, setting, is_met=is_met)
+        condition = condition_on(instance, listed, column, setting, is_met=is_met)
         add_form(instance, "condition", wrong=[] if is_met else [_leave(setting, instance, listed)])
         change_terms(instance, 0, condition=condition)
         return instance
@@ -186,7 +186,7 @@ def one_branch(setting: FormSetting, parameter: str) -> Instance:
     listed = deciding_row(setting, first, parameter, column)
     if listed.mention.key is None or listed.mention.entity is None:
         raise NoInstance("the two wishes are not about one row")
-    condition = condition_on(listed, column, setting, is_met=branch == "if")
+    condition = condition_on(first, listed, column, setting, is_met=branch == "if")
     condition = condition.model_copy(update={"noun": noun, "otherwise": True})
     key = setting.world.blueprint.entity(listed.mention.entity).key
     last = without_form(template, calls=template.calls[1:], focus=None)

@@ -1,6 +1,6 @@
 """What people make something depend on: a value of a row, and limits, round amounts and days near it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from random import Random
 from typing import Literal
@@ -93,11 +93,13 @@ def deciding_row(setting: FormSetting, instance: Instance, parameter: str, colum
     return listed
 
 
-def condition_on(listed: ListedRow, column: str, setting: FormSetting, *, is_met: bool) -> Condition:
+def condition_on(
+    instance: Instance, listed: ListedRow, column: str, setting: FormSetting, *, is_met: bool
+) -> Condition:
     """A condition on a column of a row that is met, or is not.
 
     Raises:
-        NoInstance: The value decides nothing.
+        NoInstance: The value decides nothing, or another row of the call has one that decides otherwise.
     """
     value, random = listed.row[column], setting.random
     if worthless(listed.rows, listed.index, column):
@@ -113,7 +115,7 @@ def condition_on(listed: ListedRow, column: str, setting: FormSetting, *, is_met
         limit = limit_beside(value, column, random, is_high=is_high)
     holds: Literal["above", "at_most"] = "above" if is_high == is_met else "at_most"
     noun = next((one.noun for one in setting.template.tell if one.column == column), noun_of(column))
-    return Condition(
+    condition = Condition(
         parameter=listed.mention.parameter or "",
         column=column,
         noun=noun,
@@ -121,6 +123,18 @@ def condition_on(listed: ListedRow, column: str, setting: FormSetting, *, is_met
         limit=limit,
         then="do" if is_met else "leave",
     )
+    if not all(meets(other, condition) == is_met for other in _beside(instance, listed, column)):
+        raise NoInstance("the value that decides could be another one")
+    return condition
+
+
+def _beside(instance: Instance, listed: ListedRow, column: str) -> Iterator[Json]:
+    """The values of that name of other rows that the call names: beside the booking that is moved, the new flight."""
+    step = instance.steps[0]
+    for row in instance.rows:
+        other = listed_row(instance, step, row.parameter) if row.call == step and row.parameter else None
+        if other and other.mention.key != listed.mention.key and other.row.get(column) is not None:
+            yield other.row[column]
 
 
 def is_one_value(instance: Instance, listed: ListedRow, column: str) -> bool:

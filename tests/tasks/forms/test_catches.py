@@ -8,6 +8,7 @@ from skillweave.schema.combination import Combination, RowSet, Superlative
 from skillweave.schema.record import Json
 from synth.gates.judging import validate_combination
 from synth.tasks.forms.batch import affordable
+from synth.tasks.forms.limits import meets
 from synth.tasks.outcomes import amounts_foreseen, check_foreseen, deciding_calls
 from synth.tasks.replay import Rejected
 from synth.tasks.requests import known_values
@@ -116,3 +117,17 @@ def test_a_form_names_writes_of_the_world() -> None:
 def test_amounts_are_foreseen_by_their_names() -> None:
     assert amounts_foreseen(WORLD.blueprint.tool("cancel_appointment")) == ["fee_cents"]
     assert amounts_foreseen(WORLD.blueprint.tool("move_appointment")) == []
+
+
+def test_of_two_rows_with_such_a_value_neither_decides_otherwise() -> None:
+    session = WORLD.session()
+    slots = {str(row["slot_id"]): row["price_cents"] for row in session.rows("slot")}
+    booked = {str(row["appointment_id"]): str(row["slot_id"]) for row in session.rows("appointment")}
+    found = [one for seed in "789abc" for one in instances(named("move_if_price_cents_else_cancel"), seed)]
+    assert found
+    for one in found:
+        condition = one.terms[0].condition
+        move = next(call for call in one.calls if call.tool == "move_appointment")
+        assert condition is not None
+        for slot in (str(move.arguments["slot_id"]), booked[str(move.arguments["appointment_id"])]):
+            assert meets(slots[slot], condition)
