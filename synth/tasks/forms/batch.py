@@ -205,7 +205,11 @@ def _days_in_order(setting: FormSetting, listed: ListedRow) -> list[str]:
     """
     spoken = [*setting.template.referred_by.get(listed.mention.read, []), *(listed.rows[0] if listed.rows else {})]
     days = [name for name in dict.fromkeys(spoken) if all(is_moment(row.get(name)) for row in listed.rows)]
-    ordered = [name for name in days if _ORDERS.intersection(name.split("_"))]
+    # Where the deposit is paid, nothing of it is due.
+    is_of_deposits = "deposit" in setting.template.calls[0].tool
+    ordered = [
+        name for name in days if _ORDERS.intersection(name.split("_")) and (is_of_deposits or "deposit" not in name)
+    ]
     ordered = [name for name in ordered if _OF_BILLS.intersection(name.split("_"))] or ordered
     return sorted(ordered, key=lambda name: "due" not in name.split("_"))
 
