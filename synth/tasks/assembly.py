@@ -6,7 +6,8 @@ told one: the id, the golden calls and the criteria are the same.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 from random import Random
@@ -186,19 +187,34 @@ def scenario_of(request: UserRequest, telling: Telling, blueprint: Blueprint) ->
         )
         for fact in request.known
     ]
-    for intent in request.wishes:
-        for parameter in intent.unwanted:
-            text = f"No {name_in_words(parameter)} is needed; leave it out."
-            facts.append(
-                Fact(id=f"{short_tool_name(blueprint, intent.tool)}.{parameter}", text=text, value=None, tell="asked")
-            )
     return Scenario(
         goal=telling.goal,
         reason=telling.reason or "",
-        facts=facts,
+        facts=[*facts, *_not_wanted(request, blueprint)],
         later=_later_wish(request, telling),
         insists=telling.insists,
     )
+
+
+def _not_wanted(request: UserRequest, blueprint: Blueprint) -> Iterator[Fact]:
+    """What is not wanted, once for each kind of deed; where only some of these go without, for each of them."""
+    known = {fact.id: fact for fact in request.known if not fact.withheld and fact.type == "string"}
+    counts: Counter[str] = Counter()
+    for intent in request.wishes:
+        alike = [one for one in request.wishes if one.tool == intent.tool]
+        for parameter in intent.unwanted:
+            name = f"{short_tool_name(blueprint, intent.tool)}.{parameter}"
+            without = [one for one in alike if parameter in one.unwanted]
+            if len(without) == len(alike) and intent is not without[0]:
+                continue
+            # A thing by its name; a slot has none, only a day and a place.
+            named = [row for row in intent.rows.values() if {*row.columns.values()} <= known.keys()]
+            told = [known[fact].words for row in named for fact in row.columns.values()]
+            for_what = f" for the {told[0]}" if told and len(without) < len(alike) else ""
+            counts[name] += 1
+            own = name if counts[name] == 1 else f"{name}_{counts[name]}"
+            text = f"No {name_in_words(parameter)} is needed{for_what}; leave it out."
+            yield Fact(id=own, text=text, value=None, tell="asked")
 
 
 def _later_wish(request: UserRequest, telling: Telling) -> LaterWish | None:

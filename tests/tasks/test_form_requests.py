@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skillweave.schema.combination import Combination
-from skillweave.schema.request import Telling, UserRequest
+from skillweave.schema.request import FactWords, Intent, KnownFact, KnownRow, Telling, UserRequest
 from skillweave.schema.task import Persona, Scenario
 from skillweave.schema.template import TaskTemplate
 from skillweave.user_prompt import STYLES
@@ -333,3 +333,31 @@ def test_what_is_wanted_later_is_not_given_away() -> None:
 def test_each_time_that_somebody_insists_has_one_text() -> None:
     assert faults("pressure", insists=["Please."]) == ["`insists` has to hold 2 texts and holds 1"]
     assert "text 2 of `insists` says '99'" in faults("pressure", insists=["Please.", "I pay 99."])[0]
+
+
+def test_what_is_not_wanted_is_told_once_or_of_what_it_is_not_wanted_for() -> None:
+    request = requested("errands")
+    deed = next(intent for intent in request.wishes if intent.kind == "do")
+    names = [
+        KnownFact(id=f"kind_{at}.name", about="kind: name", value=one, type="string", words=one)
+        for at, one in enumerate("AB")
+    ]
+    both = [
+        deed.model_copy(
+            update={"unwanted": ["reminder"], "rows": {"kind_id": KnownRow(entity="Kind", columns={"name": one.id})}}
+        )
+        for one in names
+    ]
+    told_words = told("errands")
+
+    def texts(*wishes: Intent) -> list[str]:
+        changed = request.model_copy(update={"wishes": [*wishes], "known": names})
+        words = told_words.model_copy(
+            update={"facts": [FactWords(id=one.id, text=one.words, tell="asked") for one in names], "later": None}
+        )
+        facts = scenario_of(changed, words, WORLD.blueprint).facts
+        return [fact.text for fact in facts if fact.value is None]
+
+    assert texts(*both) == ["No reminder is needed; leave it out."]
+    wanted = both[1].model_copy(update={"unwanted": []})
+    assert texts(both[0], wanted) == ["No reminder is needed for the A; leave it out."]
