@@ -145,9 +145,13 @@ def _makes(tool: Tool, source: TemplateSource) -> bool:
 
 
 def _take(tools: Sequence[Tool], table: str) -> bool:
-    """Whether each of the deeds changes a row of a table: a slot that is taken."""
+    """Whether each of the deeds changes a row of a table, and one of them is about nothing else: a slot that is taken.
+
+    Nobody has another test in a slot for want of the one that they meant.
+    """
     written = (columns_written([effect.sql for effect in tool.effects]) for tool in tools)
-    return all(table in {name for name, _ in one} for one in written)
+    is_taken = all(table in {name for name, _ in one} for one in written)
+    return is_taken and any(sum(one.refers_to is not None for one in tool.parameters) == 1 for tool in tools)
 
 
 def _have_one_aim(tools: Sequence[Tool], table: str) -> bool:
