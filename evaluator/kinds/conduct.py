@@ -82,10 +82,8 @@ class AgentConduct(NamedTuple):
         if turn is self.turns[0]:
             # Whoever began in words of their own may have said it all; users of this project record it.
             return not is_answer and turn.later is None
-        facts, said = (
-            [fact for fact in task.scenario.facts if fact.tell == "asked"],
-            messages[turn.message].content or "",
-        )
+        said = messages[turn.message].content or ""
+        facts = [fact for fact in task.scenario.facts if fact.tell == "asked"]
         # What is not wanted has no value that could be found: its own words are an answer, too.
         return not is_answer and not any(
             fact.text in said or is_told(fact, messages, turn.message, task.now) for fact in facts

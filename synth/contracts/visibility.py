@@ -33,9 +33,13 @@ def keys_shown(blueprint: Blueprint, tool: Tool) -> dict[str, set[str]]:
 
 @follows
 def page_parameter(tool: Tool) -> str | None:
-    """The parameter that says which page of a long list a read shows; None if it shows the list at once."""
+    """The parameter that says which page of a long list a read shows; None if it shows the list at once.
+
+    It is a number of pages, by which their length is multiplied. A number of rows to pass over is none.
+    """
     offset = parse(tool.returns.select).tree.args.get("offset")
-    bound = {placeholder.name for placeholder in offset.find_all(exp.Placeholder)} if offset else set[str]()
+    product = offset.find(exp.Mul) if offset else None
+    bound = {placeholder.name for placeholder in product.find_all(exp.Placeholder)} if product else set[str]()
     return next((one.name for one in tool.parameters if one.name in bound), None)
 
 

@@ -156,13 +156,19 @@ _REASONS = [
 
 
 def _pages(setting: FormSetting, read: str) -> list[Rows]:
-    """The pages of a list, without the empty one that comes after the last; of a list that is shown at once, one."""
-    calls = turned_pages(setting.tool(read), MOST_PAGES)
+    """The pages of a list, without the empty one that comes after the last; of a list that is shown at once, one.
+
+    Raises:
+        NoInstance: It goes on behind the last page that is turned.
+    """
+    calls = _turned_pages(setting.tool(read), MOST_PAGES)
     pages = [rows_of(result) for result in setting.run(calls)]
+    if pages[1:] and pages[-1]:
+        raise NoInstance("the list has too many pages")
     return [*takewhile(bool, pages)] or [[]]
 
 
-def turned_pages(tool: Tool, count: int) -> list[GoldenCall]:
+def _turned_pages(tool: Tool, count: int) -> list[GoldenCall]:
     """The calls that show so many pages of a list; one, if it is shown at once."""
     first, page = GoldenCall(tool=tool.name, arguments={}), page_parameter(tool)
     if page is None:
@@ -180,7 +186,7 @@ def _of_rows(setting: FormSetting, pages: Sequence[Rows], one: MeantRows) -> Ins
     rows = [row for page in pages for row in page]
     # Whoever reads a list to its last meant row has seen all that is to be added up.
     ends = [*accumulate(map(len, pages))]
-    golden = turned_pages(setting.tool(read), 1 + sum(end <= max(one.meant) for end in ends))
+    golden = _turned_pages(setting.tool(read), 1 + sum(end <= max(one.meant) for end in ends))
     if len(template.calls) > 1:
         golden += _about_each(setting, rows, one)
     results = setting.run(golden) if len(golden) <= MOST_READS + 1 else []

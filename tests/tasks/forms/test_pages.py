@@ -12,6 +12,7 @@ from skillweave.world.world import World
 from synth.contracts.visibility import page_parameter
 from synth.gates.judging import validate_combination
 from synth.tasks.combinations import combination_for
+from synth.tasks.kinds import NoInstance
 from synth.tasks.replay import NEXT_PAGE, Rejected
 from tests.gates.clinic_tasks import RULES
 from tests.tasks.forms import clinic
@@ -42,6 +43,25 @@ def of_ana(**changes: Any) -> Combination:
 def test_the_page_is_what_a_read_begins_at() -> None:
     assert page_parameter(paged().blueprint.tool("list_fees")) == "page"
     assert page_parameter(clinic.WORLD.blueprint.tool("list_fees")) is None
+
+
+@pytest.mark.parametrize("end", ["LIMIT 2 OFFSET :page", "LIMIT 2 OFFSET COALESCE(:page, 0)", "LIMIT 2"])
+def test_a_number_of_rows_to_pass_over_is_no_page(end: str) -> None:
+    tool = clinic.WORLD.blueprint.tool("list_fees")
+    select = f"{tool.returns.select} {end}"
+    parameters = [*tool.parameters, *(paged().blueprint.tool("list_fees").parameters[-1:] if ":page" in end else [])]
+    changed = tool.model_copy(
+        update={"parameters": parameters, "returns": tool.returns.model_copy(update={"select": select})}
+    )
+    assert page_parameter(changed) is None
+
+
+def test_a_list_that_goes_on_behind_the_last_page_that_is_turned_is_not_added_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("synth.tasks.forms.aggregate.MOST_PAGES", 2)
+    with pytest.raises(NoInstance, match="too many pages"):
+        of_ana()
 
 
 def test_all_pages_with_what_is_meant_are_turned_and_the_first_page_alone_is_another_answer() -> None:
