@@ -3,7 +3,7 @@
 The answers follow from the contract's SQL alone. No data are read.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from sqlglot import exp
@@ -98,10 +98,16 @@ def is_owned_by_person(blueprint: Blueprint, entity: Entity) -> bool:
     return bool(seen & people) and entity.name not in people
 
 
-def inserted_tables(blueprint: Blueprint) -> set[str]:
-    """Tables that some tool inserts into."""
-    trees = [parse(effect.sql).tree for tool in blueprint.tools for effect in tool.effects]
-    return {tree.find(exp.Table).name for tree in trees if isinstance(tree, exp.Insert) and tree.find(exp.Table)}  # type: ignore[union-attr]
+def inserted_tables(tools: Iterable[Tool]) -> set[str]:
+    """Tables that some of the tools insert into."""
+    statements = (parse(effect.sql) for tool in tools for effect in tool.effects)
+    return {one.target for one in statements if one.target and isinstance(one.tree, exp.Insert)}
+
+
+def entity_made(blueprint: Blueprint, tool: Tool) -> str | None:
+    """The entity whose rows a tool makes: it inserts them, and its result is about them."""
+    subject = subject_entity(blueprint, tool)
+    return subject if subject and blueprint.entity(subject).table in inserted_tables([tool]) else None
 
 
 def _people(blueprint: Blueprint) -> set[str]:

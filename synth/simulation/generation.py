@@ -138,7 +138,7 @@ POOL_SIZE = 240
 
 def filled_tables(blueprint: Blueprint) -> list[Entity]:
     """The tables that a generator fills: those that say how many rows they begin with, or that no tool inserts into."""
-    inserted = inserted_tables(blueprint)
+    inserted = inserted_tables(blueprint.tools)
     return [entity for entity in blueprint.tables if has_rows(entity) or entity.table not in inserted]
 
 

@@ -13,7 +13,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Tool
 from skillweave.schema.entity import Entity
 from skillweave.world.sql import parse
-from synth.contracts.visibility import subject_entity
+from synth.contracts.visibility import entity_made
 from synth.search.slots import bound_names, table_of_column
 from synth.simulation.generation import has_rows
 
@@ -43,7 +43,7 @@ class _RoleReader:
     def __init__(self, blueprint: Blueprint) -> None:
         self._blueprint = blueprint
         self._writes = [tool for tool in blueprint.tools if tool.kind == "write"]
-        self._made_by_tool = {tool.name: self._entity_made(tool) for tool in self._writes}
+        self._made_by_tool = {tool.name: entity_made(self._blueprint, tool) for tool in self._writes}
 
     def roles(self) -> dict[str, ToolRole]:
         return {tool.name: self._role(tool) for tool in self._writes}
@@ -73,14 +73,6 @@ class _RoleReader:
 
     def _makers(self, entity: Entity) -> tuple[str, ...]:
         return tuple(name for name, made in self._made_by_tool.items() if made == entity.name)
-
-    def _entity_made(self, tool: Tool) -> str | None:
-        """The entity whose rows a tool makes: it inserts them, and its result is about them."""
-        inserted_tables = {
-            parse(effect.sql).target for effect in tool.effects if isinstance(parse(effect.sql).tree, exp.Insert)
-        }
-        subject = subject_entity(self._blueprint, tool)
-        return subject if subject and self._blueprint.entity(subject).table in inserted_tables else None
 
     def _entities_changed(self, tool: Tool) -> Iterator[Entity]:
         """The entities of which a tool changes the row whose key it is given; without a key, the caller's rows."""

@@ -8,15 +8,12 @@ second must not be.
 
 from collections.abc import Iterator, Sequence
 
-from sqlglot import exp
-
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import STRUCTURAL, Tool
 from skillweave.schema.criteria import Course, RequestForm
 from skillweave.schema.template import OmittedSlot, TaskTemplate
-from skillweave.world.sql import parse
 from skillweave.world.world import World
-from synth.contracts.visibility import is_owned_by_person, subject_entity
+from synth.contracts.visibility import entity_made, is_owned_by_person, subject_entity
 from synth.contracts.writes import columns_filled_by, columns_written
 from synth.tasks.forms.form import (
     Figures,
@@ -32,7 +29,7 @@ from synth.tasks.forms.form import (
     without_form,
 )
 from synth.tasks.forms.joining import joined, with_undone
-from synth.tasks.forms.limits import ENDING
+from synth.tasks.forms.limits import is_ending
 from synth.tasks.kinds import Instance, NoInstance, TemplateSource
 from synth.tasks.kinds.recipe import ASKED
 from synth.tasks.replay import Rejected
@@ -130,18 +127,12 @@ def shared_row(first: TaskTemplate, second: TaskTemplate, source: TemplateSource
                 # Both are about the row itself, or about two different things of it.
                 is_alike = (entity.name in about) == (about[0] == about[1]) and _have_one_aim(tools, entity.table)
                 if not is_owned_by_person(blueprint, entity):
-                    is_alike = _makes(tools[0], source) == _makes(tools[1], source) or _take(tools, entity.table)
+                    # Nobody changes another booking for want of a new one.
+                    is_new = {entity_made(blueprint, tool) is not None for tool in tools}
+                    is_alike = len(is_new) == 1 or _take(tools, entity.table)
                 if is_alike:
                     return one.name, other.name
     return None
-
-
-def _makes(tool: Tool, source: TemplateSource) -> bool:
-    """Whether a deed makes the row that its result shows: nobody changes another booking for want of a new one."""
-    subject = subject_entity(source.blueprint, tool)
-    trees = [parse(effect.sql).tree for effect in tool.effects]
-    made = {table.name for tree in trees if isinstance(tree, exp.Insert) and (table := tree.find(exp.Table))}
-    return subject is not None and source.blueprint.entity(subject).table in made
 
 
 def _take(tools: Sequence[Tool], table: str) -> bool:
@@ -158,9 +149,8 @@ def _have_one_aim(tools: Sequence[Tool], table: str) -> bool:
     """Whether two deeds that change a row change the same in it, or one ends it: nobody wants another day for want of
     an express service.
     """
-    verbs = {tool.name.rpartition("__")[2].partition("_")[0] for tool in tools}
     written = [{name for name, _ in columns_written([effect.sql for effect in tool.effects])} for tool in tools]
-    if not verbs.isdisjoint(ENDING) or not all(table in one for one in written):
+    if any(is_ending(tool.name) for tool in tools) or not all(table in one for one in written):
         return True
     filled = [[columns_filled_by(tool, one.name) or {} for one in tool.parameters] for tool in tools]
     first, second = ({column for columns in of_tool for column in columns.get(table, [])} for of_tool in filled)

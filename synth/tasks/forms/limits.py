@@ -17,7 +17,7 @@ NOUNS = ("price", "fare", "fee", "rate", "total", "amount", "to_pay", "balance",
 """Words of amounts on which people make something depend."""
 
 
-ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
+_ENDING = frozenset({"cancel", "withdraw", "stop", "end", "leave", "remove", "return", "drop"})
 """First words of tools by which something is given up."""
 STEPS = (500, 1000, 2000, 2500, 5000, 10000)
 """Limits are multiples of one of these amounts, in cents."""
@@ -44,6 +44,11 @@ def limit_beside(value: Json, column: str, random: Random, *, is_high: bool) -> 
         days = random.choice(DAYS) * (-1 if is_high else 1)
         return (date.fromisoformat(str(value)[:10]) + timedelta(days=days)).isoformat()
     raise NoInstance("the value that decides is no amount and no day")
+
+
+def is_ending(tool: str) -> bool:
+    """Whether something is given up by a tool, by its name: `cancel_appointment`."""
+    return tool.rpartition("__")[2].partition("_")[0] in _ENDING
 
 
 def is_above(value: Json, limit: Json) -> bool:
@@ -105,9 +110,8 @@ def condition_on(
     if worthless(listed.rows, listed.index, column):
         raise NoInstance("the value that decides is not worth telling")
     # People give something up because it is dear, and do not buy it for that.
-    tool = setting.template.calls[0].tool.partition("__")[2] or setting.template.calls[0].tool
-    is_ending = tool.partition("_")[0] in ENDING
-    is_high = random.random() < 0.5 if is_ending or is_moment(value) else not is_met
+    is_free = is_ending(setting.template.calls[0].tool) or is_moment(value)
+    is_high = random.random() < 0.5 if is_free else not is_met
     limit = limit_beside(value, column, random, is_high=is_high)
     if is_high and is_moment(value) and str(limit) <= setting.world.now[:10] < str(value)[:10]:
         # Nobody asks whether what lies ahead was long ago.
