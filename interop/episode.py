@@ -120,7 +120,7 @@ class Episode:
             ActionError: The action is no step; the episode stays as it is.
             EpisodeError: The episode is over, or busy with another step, or its user or world failed.
         """
-        step = read_action(action) if text and isinstance(action, str) else action_of(action)
+        step = read_action(action, self.tools) if text and isinstance(action, str) else action_of(action)
         if self.done:
             raise EpisodeError("over", f"the episode of {self.task.id!r} is over; reset to begin another one")
         if self._busy:

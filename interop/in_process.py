@@ -146,7 +146,7 @@ class Environment:
     @staticmethod
     def text_of(step: Step) -> str:
         """The observation of a step as text."""
-        return observation(step.observation)
+        return observation(step.observation, is_open=not step.done)
 
     def close(self) -> None:
         """Close the episode, and the worlds unless they are shared."""

@@ -5,7 +5,7 @@ Servers, text environments and exported trajectories say the same words, so that
 
 from collections.abc import Sequence
 
-from rollout.react.agent import FORMAT, described, rendered
+from rollout.react.agent import FORMAT, UNREADABLE, described, rendered
 from rollout.task import Definition
 from skillweave.schema.trajectory import Message
 
@@ -35,6 +35,13 @@ def first_observation(prompt: Sequence[Message], tools: Sequence[Definition]) ->
     return f"{with_tools(system, tools)}\n\n{user}"
 
 
-def observation(messages: Sequence[Message]) -> str:
-    """What the environment says after a step: `Observation: ` and a result, or the user's words."""
-    return "\n\n".join(message.content or "" for message in rendered((message, "") for message in messages))
+def observation(messages: Sequence[Message], *, is_open: bool = False) -> str:
+    """What the environment says after a step: `Observation: ` and a result, or the user's words.
+
+    Args:
+        messages: What the step brought.
+        is_open: Whether the conversation goes on. A step without words and calls, such as a thought that was cut off,
+            is then answered as in our own rollouts.
+    """
+    text = "\n\n".join(message.content or "" for message in rendered((message, "") for message in messages))
+    return f"Observation: {UNREADABLE}" if is_open and not text else text

@@ -12,11 +12,14 @@ from rollout.task import Definition
 from skillweave.llm.backends.backend import Backend, Reply, Request, Sampling
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import FunctionCall, Message, Participant, SpeakerUsage, ToolCall
-from skillweave.world.tools import AgentCall, read_call, valid_text
+from skillweave.text_calls import find_call
+from skillweave.world.tools import AgentCall, name_of, read_call, valid_text
 
 QUESTION = "rollout.agent"
 LONGEST_ID = 64
 """Characters of a call's id."""
+WRITTEN = "written"
+"""The field of an assistant's message that holds the whole text in which its model wrote words and thoughts."""
 
 
 class AgentStep(NamedTuple):
@@ -43,6 +46,10 @@ class AgentSettings:
 
 class Agent:
     """An agent that makes native tool calls. `ReactAgent` writes them as text."""
+
+    calls_as_text: int | None = 0
+    """Replies whose words hold a call of an offered tool, which nobody makes: the server has no parser of tool calls.
+    None: calls are meant to be text."""
 
     def __init__(
         self,
@@ -71,6 +78,7 @@ class Agent:
         self.model = ""
         self._requests = 0
         self._ids: set[str] = set()
+        self._names = [*filter(None, map(name_of, self.tools))]
 
     @property
     def participant(self) -> Participant:
@@ -92,6 +100,8 @@ class Agent:
         self.usage = added(self.usage, reply)
         self.model = reply.model or self.model
         step = self._read(reply)
+        if self.calls_as_text is not None and not step.calls and find_call(step.words, self._names) is not None:
+            self.calls_as_text += 1
         if reply.stop != "content_filter" and (step.calls or step.words.strip()):
             self.history.append(step.message)
         return step
@@ -105,9 +115,8 @@ class Agent:
         self.history.append(message.model_copy(update={"content": valid_text(message.content or "")}))
 
     def _request(self) -> Request:
-        messages = self.history if self.settings.replay_reasoning else [_without_reasoning(m) for m in self.history]
         return Request(
-            messages=tuple(messages),
+            messages=tuple(self._sent(message) for message in self.history),
             tools=tuple(self.tools),
             tool_choice="required" if self.tools and self._requests < self.settings.calls_first else "auto",
             sampling=self.settings.sampling,
@@ -115,6 +124,18 @@ class Agent:
             key=self.key,
             attempt=self._requests,
         )
+
+    def _sent(self, message: Message) -> Message:
+        """A message of the history as later requests have it: with its reasoning, in the form in which it came, or
+        without any."""
+        written = (message.model_extra or {}).get(WRITTEN)
+        if self.settings.replay_reasoning and written is None:
+            return message
+        if written is None and not message.reasoning_content:
+            return message
+        content = written if self.settings.replay_reasoning else message.content
+        own = {WRITTEN: None} if written is not None else {}
+        return message.model_copy(update={"content": content, "reasoning_content": None, **own})
 
     def _read(self, reply: Reply) -> AgentStep:
         calls = [_with_id(call, self._unique_id(call.id)) for call in reply.tool_calls]
@@ -155,10 +176,6 @@ def added(usage: SpeakerUsage, reply: Reply) -> SpeakerUsage:
     )
 
 
-def _without_reasoning(message: Message) -> Message:
-    return message.model_copy(update={"reasoning_content": None}) if message.reasoning_content else message
-
-
 def _extras(reply: Reply) -> dict[str, Json]:
     """What the record keeps of a reply besides its words and calls."""
     extras: dict[str, Json] = {}
@@ -170,4 +187,6 @@ def _extras(reply: Reply) -> dict[str, Json]:
         extras["thinking_blocks"] = [dict(block) for block in reply.blocks]
     if reply.refusal:
         extras["refusal"] = reply.refusal
+    if reply.written is not None:
+        extras[WRITTEN] = valid_text(reply.written)
     return extras

@@ -17,6 +17,7 @@ from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import CACHE, TEMPORARY, Store, process_name
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import RETRIED_ERRORS, SpeakerUsage, TrajectoryRecord
+from skillweave.text_calls import CALLS_AS_TEXT
 from skillweave.world.tools import valid_text
 
 USER_SHARE = 0.02
@@ -44,6 +45,10 @@ class RunFigures:
     tokens_kept: int = 0
     """Trajectories with token ids or log probabilities."""
     calls: int = 0
+    replies: int = 0
+    """Replies of agents in the trajectories' messages."""
+    calls_as_text: int = 0
+    """Those of them that hold a call as text."""
     turns: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -65,6 +70,8 @@ class RunFigures:
             self.scored += 1
             self.passed += record.score.passed
         self.calls += _whole(record.metadata.get("tool_call_count"))
+        self.replies += sum(message.role == "assistant" for message in record.messages)
+        self.calls_as_text += _whole(record.metadata.get(CALLS_AS_TEXT))
         self.sent_back += _whole(record.metadata.get("user_sent_back"))
         self.turns += _whole(record.metadata.get("total_turns"))
         for usage in (record.usage.agent, record.usage.user):

@@ -29,6 +29,7 @@ from skillweave.schema.trajectory import (
     TrajectoryError,
     TrajectoryRecord,
 )
+from skillweave.text_calls import CALLS_AS_TEXT
 from skillweave.world.tools import valid_text
 
 T = TypeVar("T")
@@ -246,6 +247,8 @@ class Trajectory:
         }
         if self._agent is None:
             return fields
+        if self._agent.calls_as_text:
+            fields["metadata"] = {**record.metadata, CALLS_AS_TEXT: self._agent.calls_as_text, **self.task.notes}
         parts = [*self._earlier, self._usage()]
         usage = RolloutUsage(agent=_sum(part.agent for part in parts), user=_sum(part.user for part in parts))
         messages, tools = list(self._agent.history), list(self._agent.tools)

@@ -17,6 +17,7 @@ from skillweave.llm.parse import fenced_blocks
 from skillweave.schema.record import Json, Record
 from skillweave.schema.task import Persona, Scenario, Task
 from skillweave.schema.trajectory import STOP, Message, Participant, SpeakerUsage, UserTurn
+from skillweave.thoughts import split_thoughts
 from skillweave.user_prompt import draw_style, draw_traits, user_prompt
 
 FORM = """\
@@ -37,7 +38,6 @@ _TEXT_KEYS = ("text", "message", "content", "reply", "response", "answer")
 _FLAGS = ("agrees", "wants_human", "later", "done")
 _YES = frozenset({"true", "yes", "y", "1"})
 _NO = frozenset({"false", "no", "n", "0"})
-_THINKING = re.compile(r"\A\s*<(think(?:ing)?)>.*?(?:</\1>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"^\s*`{3,}\w*\s*$", re.MULTILINE)
 _TEXT = re.compile(rf"""["']?\b(?:{"|".join(_TEXT_KEYS)})["']?\s*:\s*(?P<quote>["'])""")
 _END = r"""{quote}\s*(?:,\s*["']?(?:{flags})\b|,?\s*\}}|,?\s*\Z)"""
@@ -74,7 +74,7 @@ def plain(text: str) -> UserAnswer:
 
 def read_answer(reply: str) -> UserAnswer:
     """Read a model's reply, in whatever form it is. The answer's text is empty if the reply has none."""
-    text = _THINKING.sub("", reply.removeprefix("\ufeff")).strip()
+    text = split_thoughts(reply.removeprefix("\ufeff")).words.strip()
     fields = _fields(text) if text else {}
     words = str(fields.get("text", text)).strip()
     return UserAnswer(

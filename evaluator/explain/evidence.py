@@ -232,7 +232,7 @@ def failed_sign_in(evidence: Evidence) -> FailureRecord | None:
 
 
 def ending(evidence: Evidence, expected: str | None = None) -> FailureRecord | None:
-    """The failure that the ending itself is: no answer, a needless transfer, a loop, or a limit.
+    """The failure that the ending itself is: no answer, a needless transfer, a loop, calls as text, or a limit.
 
     Args:
         expected: What was still to be done; None: the first missing golden call.
@@ -245,7 +245,7 @@ def ending(evidence: Evidence, expected: str | None = None) -> FailureRecord | N
     if error is not None and error.kind == "agent":
         is_malformed = _UNREADABLE in error.message
         return evidence.at_end("malformed_call" if is_malformed else "withheld", due, error.message or "no answer")
-    return _gave_up(evidence, due) or _loop(evidence, due) or _ran_out(evidence, due)
+    return _gave_up(evidence, due) or _loop(evidence, due) or _as_text(evidence, due) or _ran_out(evidence, due)
 
 
 def _first_missing(evidence: Evidence) -> str:
@@ -271,6 +271,16 @@ def _loop(evidence: Evidence, due: str) -> FailureRecord | None:
         return None
     first = evidence.calls[signatures.index(signature)]
     return evidence.at_call("loop", first, due, f"{counts[signature]} times {executed_text(first)}")
+
+
+def _as_text(evidence: Evidence, due: str) -> FailureRecord | None:
+    """The first call that arrived as words: of a missing golden call's tool, or any where none arrived as a call."""
+    missing = {call.tool for call in evidence.missing}
+    for place, call in evidence.trial.text_calls.items():
+        if not evidence.calls or any(tool in call for tool in missing):
+            got = f"{quoted(call)}: a call as text, which nobody made; the server has no parser of tool calls"
+            return evidence.at_message("malformed_call", place, due, got)
+    return None
 
 
 def _ran_out(evidence: Evidence, due: str) -> FailureRecord | None:

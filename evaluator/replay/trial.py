@@ -1,7 +1,7 @@
 """A recorded trajectory, and its trial: the recorded calls made again, beside the golden execution of the task.
 
 Anybody may have written the line that holds a trajectory, so reading it requires as little as scoring needs.
-Messages in the forms of other programs are brought into OpenAI's form.
+Messages in the forms of other programs are brought into OpenAI's form, and thoughts in their words are told apart.
 """
 
 import json
@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 from pydantic_core import from_json
 
 from evaluator.replay.execution import Execution
 from evaluator.replay.golden import GoldenExecution
 from evaluator.text.facts import heard_turns, user_turns_of
+from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.record import Json
 from skillweave.schema.score import Checks
 from skillweave.schema.task import Task
-from skillweave.schema.trajectory import Message, RolloutUsage, UserTurn, until_end
+from skillweave.schema.trajectory import Message, RolloutUsage, UserTurn, tell_thoughts_apart, until_end
+from skillweave.text_calls import find_call
 from skillweave.world.compare import ComparisonLookup
 from skillweave.world.tools import result_text
 from skillweave.world.world import World
@@ -69,6 +71,11 @@ class RecordedTrajectory(_Lean):
     usage: RolloutUsage | None = None
     user_turns: list[UserTurn] | None = None
     metadata: dict[str, Json] | None = None
+
+    @field_validator("messages")
+    @classmethod
+    def _without_thoughts(cls, messages: list[Message]) -> list[Message]:
+        return tell_thoughts_apart(messages)
 
     @property
     def agent_name(self) -> str | None:
@@ -125,6 +132,17 @@ class ReplayedTrial(Trial):
     world: World
     golden: GoldenExecution
     recorded: RecordedTrajectory
+
+    @cached_property
+    def text_calls(self) -> dict[int, str]:
+        """Place of each reply without a call whose words hold one -> that call, as it was written."""
+        names = [*(tool.name for tool in self.world.blueprint.tools), *SESSION_TOOLS]
+        found = {
+            place: find_call(message.content or "", names)
+            for place, message in enumerate(self.messages)
+            if message.role == "assistant" and not message.tool_calls
+        }
+        return {place: call for place, call in found.items() if call is not None}
 
 
 @dataclass(frozen=True)

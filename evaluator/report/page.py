@@ -23,6 +23,7 @@ from skillweave.schema.contract import RowChange
 from skillweave.schema.evaluation import MAX_LEFT_SHARE, EvaluationSummary, Ladder
 from skillweave.schema.record import Json
 from skillweave.schema.result import FAILURE_CLASSES, Divergence, Result
+from skillweave.text_calls import NO_PARSER
 
 LONGEST_TEXT = 20_000
 """Most characters to show of one text."""
@@ -91,6 +92,7 @@ def _page(
             most_left=MAX_LEFT_SHARE,
             overalls={f"{agent.agent} with {agent.user}": agent.overall for agent in summary.by_agent},
             classes=FAILURE_CLASSES,
+            no_parser=NO_PARSER,
             class_data=Markup(in_script({str(name): words for name, words in FAILURE_CLASSES.items()})),
             style=Markup(style),
             script=Markup(script),

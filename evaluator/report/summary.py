@@ -18,6 +18,7 @@ from skillweave.schema.evaluation import (
     FailureCount,
     ReplayTotals,
     RewardFloors,
+    TextCallTotals,
     TokenTotals,
     TrialGroup,
     UserFigures,
@@ -90,6 +91,7 @@ def _of_agent(speakers: SpeakerNames, tally: AgentTally, seed: str) -> AgentSumm
         simulated_user=_user(tally),
         confirmation=ConfirmationTotals(checked=tally.confirmations, unconfirmed=tally.unconfirmed),
         replay=ReplayTotals(calls=tally.calls, differs=tally.differing_calls, results_that_differ=tally.differing),
+        calls_as_text=TextCallTotals(calls=tally.calls_as_text, replies=tally.replies) if tally.calls_as_text else None,
         spent={
             "agent": _spent(tally.agent, tally.trajectories),
             "user": _spent(tally.user, tally.trajectories),

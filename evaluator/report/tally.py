@@ -107,6 +107,8 @@ class AgentTally:
     calls: int = 0
     differing_calls: int = 0
     differing: int = 0
+    calls_as_text: int = 0
+    replies: int = 0
     agent: UsageTally = field(default_factory=UsageTally)
     user: UsageTally = field(default_factory=UsageTally)
 
@@ -119,6 +121,8 @@ class AgentTally:
             self.not_scored[result.error.kind if result.error is not None else NO_REWARD] += 1
         elif not result.passed:
             self.failures[result.failure.class_ if result.failure is not None else "other"] += 1
+        self.calls_as_text += result.calls_as_text
+        self.replies += result.turns if result.scored else 0
         self._add_checks(result.checks, failed=result.passed is False)
         if result.usage is not None:
             self.agent.add(result.usage.agent)

@@ -23,6 +23,7 @@ from skillweave.schema.evaluation import (
     PassCount,
     TrialGroup,
 )
+from skillweave.text_calls import NO_PARSER
 
 LONGEST_CELL = 80
 _GAP = "  "
@@ -169,6 +170,8 @@ def _figures(group: TrialGroup) -> tuple[str, ...]:
 
 def _print_notes(agent: AgentSummary) -> None:
     confirmation, replay = agent.confirmation, agent.replay
+    if agent.calls_as_text is not None:
+        print_line(f"WARNING: {agent.calls_as_text.calls} of {agent.calls_as_text.replies} {NO_PARSER}")
     if confirmation.unconfirmed:
         print_line(f"writes without the user's word in {confirmation.unconfirmed} of {confirmation.checked} results")
     if replay.differs:

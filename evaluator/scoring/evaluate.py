@@ -169,6 +169,7 @@ class Evaluator:
             reward=scored.reward,
             checks=scored.checks,
             failure=explain(scored) if is_failed(scored) else None,
+            calls_as_text=len(scored.trial.text_calls),
             floor_nothing=nothing,
             floor_random=chance,
         )

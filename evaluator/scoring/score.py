@@ -21,7 +21,7 @@ from skillweave.schema.contract import CallResult, Parameter
 from skillweave.schema.record import Json
 from skillweave.schema.score import Checks, Score
 from skillweave.schema.task import Task
-from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, UserTurn, until_end
+from skillweave.schema.trajectory import FunctionCall, Message, ToolCall, UserTurn, tell_thoughts_apart, until_end
 from skillweave.world.canonical import canonical
 from skillweave.world.session import Session
 from skillweave.world.tools import name_of, read_call, session_tools
@@ -58,7 +58,8 @@ def score(
     fault = basis_fault(task)
     if fault is not None:
         raise ConfigError(fault)
-    transcript = None if messages is None else [Message.model_validate(message) for message in messages]
+    given = None if messages is None else [Message.model_validate(message) for message in messages]
+    transcript = None if given is None else tell_thoughts_apart(given)
     held = until_end(transcript or (), turns or ())
     unheard = len(_readable_calls(transcript or ())) - len(_readable_calls(held))
     results = session.results[: len(session.results) - unheard]

@@ -12,6 +12,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from skillweave.thoughts import split_thoughts
+
 LONGEST_TOKENISED = 20_000
 """Most characters of a text that are read."""
 CACHED_TEXTS = 4_096
@@ -58,7 +60,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_HIDDEN = re.compile(r"<(think|thinking|reasoning)\b.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _MARKUP = re.compile(r"[*`~#]+|(?<!\w)_+|_+(?!\w)")
 _CODE = re.compile(r"\b(?:gbp|usd|eur)(?=\d)")
 _SMALL_CHANGE = re.compile(r"\b(\d{1,9}) (?:pounds?|euros?|dollars?)(?: and)? (\d\d) (?:pence|cents?|p)\b")
@@ -118,7 +120,8 @@ class Token(NamedTuple):
 @lru_cache(maxsize=CACHED_TEXTS)
 def normalised_text(text: str) -> str:
     """The text in lower case, without hidden reasoning, markup and typographical signs."""
-    text = _HIDDEN.sub(" ", text)[:LONGEST_TOKENISED] if "<" in text else text[:LONGEST_TOKENISED]
+    text = split_thoughts(text).words
+    text = _COMMENT.sub(" ", text)[:LONGEST_TOKENISED] if "<" in text else text[:LONGEST_TOKENISED]
     text = unicodedata.normalize("NFKD", _MARKUP.sub("", text.translate(_SAME_SIGN)))[:LONGEST_TOKENISED]
     text = "".join(sign for sign in text if not unicodedata.combining(sign)).lower()
     return _SMALL_CHANGE.sub(r"\1.\2", _CODE.sub(" ", text))

@@ -12,7 +12,16 @@ from pydantic_core import from_json
 
 from interop.export.format import LeftOut
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import STOP, FunctionCall, Message, ToolCall, UserTurn, until_end
+from skillweave.schema.trajectory import (
+    STOP,
+    FunctionCall,
+    Message,
+    ToolCall,
+    UserTurn,
+    tell_thoughts_apart,
+    until_end,
+)
+from skillweave.thoughts import write_thoughts
 
 CALL_ID = "call{:05}"
 """Ids of calls: nine letters and digits, the form that chat templates with the strictest rule ask for."""
@@ -33,7 +42,12 @@ def trained_messages(
     Raises:
         LeftOut: The agent says nothing, a call has no result, or a system message stands in the middle.
     """
-    heard = until_end(messages, turns)
+    told_apart = tell_thoughts_apart(messages)
+    if any(
+        was.content and not now.content and not now.tool_calls for was, now in zip(messages, told_apart, strict=True)
+    ):
+        raise LeftOut("a message that is all thought")
+    heard = until_end(told_apart, turns)
     first = next((place for place, message in enumerate(heard) if message.role != "system"), len(heard))
     heard = heard[first:]
     if any(message.role == "system" for message in heard):
@@ -144,5 +158,4 @@ def objects_of_calls(message: Message) -> list[dict[str, Json]]:
 
 def with_thought(message: Message) -> str:
     """The words of a message behind its reasoning, in the form that reasoning models write."""
-    thought = f"<think>\n{message.reasoning_content}\n</think>\n\n" if message.reasoning_content else ""
-    return thought + (message.content or "")
+    return write_thoughts(message.reasoning_content or "", message.content or "")

@@ -116,7 +116,7 @@ class SkillweaveAgentLoop(AgentLoopBase):  # type: ignore[misc]
             if step.done or (most_turns and turns >= most_turns):
                 break
             messages = [*messages, {"role": "assistant", "content": text}]
-            heard = {"role": "user", "content": observation(step.observation)}
+            heard = {"role": "user", "content": observation(step.observation, is_open=True)}
             await tokens.add_heard(messages, [*messages, heard])
             messages = [*messages, heard]
             if self._is_full(tokens):

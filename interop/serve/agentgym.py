@@ -13,14 +13,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from interop.episode import Episode, Step
+from interop.episode import Episode
 from interop.prompt import first_observation, observation
 from interop.serve.http import RequestError, json_object, reply, task_asked_for
 from interop.serve.http import application as application_of
 from interop.serve.sessions import EpisodeSession, SessionPool
-from rollout.react.agent import UNREADABLE
 from rollout.task import Definition
 from skillweave.schema.record import Json
+from skillweave.thoughts import split_thoughts, write_thoughts
 
 GREETING = "This is an environment server of Skillweave, in AgentGym's protocol."
 ANSWER = "Answer"
@@ -92,7 +92,8 @@ class AgentGymServer:
             raise RequestError("action is the agent's reply as text", 422)
         episode = await session.current()
         step = await session.step(as_reply(action, episode.tools), text=True)
-        return {"observation": _shown(step), "reward": step.reward, "done": step.done}
+        shown = observation(step.observation, is_open=not step.done)
+        return {"observation": shown, "reward": step.reward, "done": step.done}
 
     async def _reset(self, request: Request) -> Json:
         given = await json_object(request)
@@ -130,8 +131,9 @@ class AgentGymServer:
 
 def as_reply(action: str, tools: Sequence[Definition]) -> str:
     """An action as a reply in the ReAct form: a bare call gets its mark."""
-    bare = _BARE.match(action)
-    return f"Action: {action.strip()}" if bare and bare[1] in _names(tools) else action
+    thoughts, words = split_thoughts(action)
+    bare = _BARE.match(words)
+    return write_thoughts(thoughts, f"Action: {words.strip()}") if bare and bare[1] in _names(tools) else action
 
 
 def _id_of(given: Json) -> str:
@@ -147,11 +149,6 @@ def _names(tools: Sequence[Definition]) -> list[str]:
 
 def _begun(episode: Episode) -> str:
     return first_observation(episode.messages, episode.tools)
-
-
-def _shown(step: Step) -> str:
-    """The observation of a step; a reply of neither form changes nothing, and is answered as in our own rollouts."""
-    return observation(step.observation) or ("" if step.done else f"Observation: {UNREADABLE}")
 
 
 def _last(episode: Episode) -> str:

@@ -29,6 +29,7 @@ from skillweave.llm.models import sampling_of
 from skillweave.plugins import load_plugins
 from skillweave.schema.record import Json
 from skillweave.schema.task import Split
+from skillweave.text_calls import NO_PARSER
 from skillweave.workers import require_runner
 
 
@@ -236,6 +237,8 @@ def show_report(
             f"{user_config(config.rollout).model}: its answers were empty or held invented figures; try another model",
             file=sys.stderr,
         )
+    if tally.calls_as_text:
+        print(f"warning: {tally.calls_as_text} of {tally.replies} {NO_PARSER}", file=sys.stderr)
     if config.rollout.record_tokens and tally.done and not tally.tokens_kept:
         print("warning: rollout.record_tokens is set, but the endpoint returned no tokens", file=sys.stderr)
     if spent is not None:

@@ -16,6 +16,7 @@ from skillweave.base.code import parse_python
 from skillweave.llm.json_text import JsonTextError, candidates, decode
 from skillweave.llm.question import Question
 from skillweave.schema.record import Json
+from skillweave.thoughts import split_thoughts
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,7 +27,6 @@ MAX_COMPLAINTS = 100
 """Far more than an honest answer gets; it bounds the complaint about a hostile one."""
 FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([\w+.-]*)")
 """Matches a line that opens or closes a fenced block, without the blanks around it."""
-THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 PATCH_OPENING = re.compile(r"^<{5,9} ?SEARCH\s*$")
 PATCH_MIDDLE = re.compile(r"^={5,9}\s*$")
 PATCH_CLOSING = re.compile(r"^>{5,9} ?REPLACE\s*$")
@@ -82,7 +82,7 @@ def _strip(text: str) -> str:
     """A reply without what may stand before any answer. Raises ParseError if it is empty or too long."""
     if len(text) > MAX_CHARACTERS:
         raise ParseError([f"the answer has {len(text)} characters; at most {MAX_CHARACTERS} are read"])
-    text = THINKING.sub("", text.removeprefix("\ufeff")).strip()
+    text = split_thoughts(text.removeprefix("\ufeff")).words.strip()
     if not text:
         raise ParseError(["the answer is empty"])
     return text

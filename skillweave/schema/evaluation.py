@@ -144,6 +144,15 @@ class TokenTotals(Record):
     """Results whose cost is known."""
 
 
+class TextCallTotals(Record):
+    """Calls that arrived as text, which nobody made: the agent's server has no parser of tool calls."""
+
+    calls: int
+    """Replies that hold one."""
+    replies: int
+    """All replies of the agent in scored trajectories."""
+
+
 class AgentSummary(Record):
     """The trajectories of one agent with one user."""
 
@@ -177,6 +186,8 @@ class AgentSummary(Record):
     """The calls made again."""
     spent: dict[Literal["agent", "user"], TokenTotals]
     """What the models used."""
+    calls_as_text: TextCallTotals | None = Field(default=None, exclude_if=lambda value: value is None)
+    """Replies that hold a call as text; the key is left out where there are none."""
 
 
 class EvaluationSummary(Record):

@@ -40,7 +40,7 @@ FAILURE_CLASSES: dict[FailureClass, str] = {
     "wrong_order": "The demanded writes, in an order that ends elsewhere.",
     "missing_write": "A write that the task demands was not made.",
     "extra_write": "A write that the task does not demand was made.",
-    "malformed_call": "A demanded call was tried only with arguments or a name that nobody can carry out.",
+    "malformed_call": "A demanded call was tried only with arguments or a name that nobody can carry out, or as text.",
     "gave_up_early": "Handed over to a human although the task could be done.",
     "loop": "The same call again and again, to the same effect, until the end.",
     "ran_out": "Out of turns, calls or context before the work was done.",
@@ -161,6 +161,8 @@ class Result(Record):
     """Tokens and cost; None if the trajectory does not say."""
     turns: int = 0
     """Number of the agent's messages."""
+    calls_as_text: int = Field(default=0, exclude_if=lambda value: not value)
+    """Those of them that hold a call as text, which nobody made; the key is left out where there are none."""
     task_digest: str | None = None
     """sha256 of the task's record that was scored against."""
     trajectory_digest: str

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from skillweave.schema.record import Json, Record
+from skillweave.thoughts import join_thoughts, split_thoughts
 
 StopReason = Literal[
     "user_stop", "agent_stop", "transfer", "max_turns", "max_calls", "timeout", "context_window", "error"
@@ -177,7 +178,8 @@ class TrajectoryRecord(Record):
     seconds: float
     """Wall-clock seconds from the first request to the end."""
     metadata: dict[str, Json] = Field(default_factory=dict)
-    """total_turns, tool_call_count, tool_error_count, malformed_calls, telling, and what a task adds."""
+    """total_turns, tool_call_count, tool_error_count, malformed_calls, telling, and what a task adds; calls_as_text, if
+    replies held calls as text, since the server has no parser of tool calls."""
 
     @property
     def owed(self) -> bool:
@@ -200,3 +202,18 @@ def until_end(messages: Sequence[Message], turns: Iterable[UserTurn] = ()) -> Se
         if message.role == "user" and (place in left or STOP in (message.content or "")):
             return messages[: place + 1]
     return messages
+
+
+def tell_thoughts_apart(messages: Sequence[Message]) -> list[Message]:
+    """The messages, with the thoughts that stand in the words of user and agent as reasoning. Nobody heard them."""
+    return [_told_apart(message) for message in messages]
+
+
+def _told_apart(message: Message) -> Message:
+    if message.role not in ("user", "assistant") or not message.content:
+        return message
+    thoughts, words = split_thoughts(message.content)
+    if words == message.content:
+        return message
+    reasoning = join_thoughts(message.reasoning_content, thoughts)
+    return message.model_copy(update={"content": words, "reasoning_content": reasoning})

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Message, ToolCall
+from skillweave.thoughts import join_thoughts, split_thoughts
 
 Stop = Literal["stop", "length", "tool_calls", "content_filter", "context_window"]
 """Why a reply ended: the model was done, met the token limit, calls tools, was filtered, or the prompt is too long."""
@@ -120,10 +121,14 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Reply:
-    """What an author answered, and what it took."""
+    """What an author answered, and what it took.
+
+    Every reply becomes one of these, so here a model's thoughts are told from its words.
+    """
 
     text: str
-    """Empty with tool calls alone, and in refused, withheld and empty replies."""
+    """The words; thoughts in the given text go to `reasoning`. Empty with tool calls alone, and in replies that are
+    refused, withheld, empty or all thought."""
     input_tokens: int = 0
     """All tokens of the prompt, those included that the provider read from its cache or wrote to it."""
     cached_input_tokens: int = 0
@@ -146,6 +151,16 @@ class Reply:
     """None if they were not asked for."""
     blocks: tuple[Mapping[str, Json], ...] = ()
     """Reasoning in the provider's own signed form. A message carries it as `thinking_blocks`, to be sent back as is."""
+    written: str | None = None
+    """The text as the model wrote it, where thoughts stood in it: for models that are sent their earlier reasoning."""
+
+    def __post_init__(self) -> None:
+        thoughts, words = split_thoughts(self.text)
+        if words != self.text:
+            given = self.text
+            object.__setattr__(self, "text", words)
+            object.__setattr__(self, "reasoning", join_thoughts(self.reasoning, thoughts))
+            object.__setattr__(self, "written", given)
 
 
 class Backend(Protocol):

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from rollout.react.agent import read_text
+from skillweave.text_calls import read_text
 from tests.interop.export.exports import Record, export, exported, records_in
 
 

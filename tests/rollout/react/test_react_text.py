@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.react.agent import NO_TOOLS, described, read_text, rendered
+from rollout.react.agent import NO_TOOLS, described, rendered
 from rollout.task import Definition
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
+from skillweave.text_calls import read_text
 
 
 def test_a_reply_in_the_right_form_is_a_thought_and_a_call() -> None:
