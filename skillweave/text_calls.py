@@ -26,7 +26,7 @@ NO_PARSER = (
 """What to tell of them, behind how many of how many."""
 MAX_CALLS = 64
 """Calls of one text that are read."""
-MAX_MARKS = 4 * MAX_CALLS
+MAX_MARKS = 2 * MAX_CALLS
 """Marks of calls that are looked at; it bounds the work that a hostile text makes."""
 MAX_NAME = 256
 """Characters of a tool's name."""
@@ -63,8 +63,8 @@ _NAME_BEHIND = re.compile(
     r"(?:<\|tool_call_argument_begin\|>|<｜tool▁sep｜>|(?:\[CALL_ID\]\w{1,20})?\[ARGS\]|(?=\{|<arg_key>|```))"
 )
 _PARAMETER = re.compile(
-    r"<(?:｜DSML｜)?parameter(?:=|\ name=)\"?(?P<key>[\w.-]{1,256})\"?[^<>]{0,100}>(?P<value>[^<]*(?:<(?!/)[^<]*)*)"
-    r"</(?:｜DSML｜)?parameter>|<arg_key>(?P<key2>[^<]{1,256})</arg_key>\s*<arg_value>(?P<value2>[^<]*(?:<(?!/)[^<]*)*)"
+    r"<(?:｜DSML｜)?parameter(?:=|\ name=)\"?(?P<key>[\w.-]{1,256})\"?[^<>]{0,100}>(?P<value>[^<]*+(?:<(?!/)[^<]*+)*+)"
+    r"</(?:｜DSML｜)?parameter>|<arg_key>(?P<key2>[^<]{1,256})</arg_key>\s*<arg_value>(?P<value2>[^<]*+(?:<(?!/)[^<]*+)*+)"
     r"</arg_value>"
 )
 _FENCE_BEHIND = re.compile(rf"{_SPACE}(?:```(?:json)?)?{_SPACE}")

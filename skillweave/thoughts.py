@@ -34,10 +34,13 @@ _NEVER_ALONE = (_CHANNEL, "granite", "bare")
 _TURN = r"(?:<\|end\|>\s{0,9})?<\|start\|>assistant\s{0,9}(?=<\|channel)"
 _SPOKEN = rf"(?:{_TURN})?<\|channel\|>\s{{0,9}}(?:final|commentary)\s{{0,9}}(?:<\|constrain\|>\w{{1,20}})?<\|message\|>"
 _MARK = re.compile(
-    "|".join(
+    # What a mark can begin with comes first: most places of a text are passed at once.
+    r"(?=[<\[◁]|Here|assistant|\A)(?:"
+    + "|".join(
         [f"(?P<spoken>{_SPOKEN})", f"(?P<turn>{_TURN})"]
         + [f"(?P<{form}>{opening})|(?P<{form}_end>{closing})" for form, (opening, closing) in _PAIRS.items()]
-    ),
+    )
+    + ")",
     re.IGNORECASE,
 )
 _HINTS = ("think", "thought", "reasoning", "<|", "<channel|>", "[unused1", "analysis")
@@ -78,7 +81,7 @@ def split_thoughts(text: str) -> SplitText:
     is_framed = False
     for mark in marks:
         form, name = mark.lastgroup or "", _name(mark)
-        piece = text[begun : mark.start()]
+        before = slice(begun, mark.start())  # cut out only where a piece ends: a long thought may hold many marks
         is_end = _is_end(mark)
         if opened is not None:
             if form in ("spoken", "turn") or (is_end and name == opened):
@@ -91,23 +94,23 @@ def split_thoughts(text: str) -> SplitText:
                 is_over = False
                 inside.add(name)
             if is_over:
-                thoughts.append(piece)
+                thoughts.append(text[before])
                 opened, begun, free = None, mark.end(), len(words)
         elif form in ("spoken", "turn"):
             # A channel without any before it: what stands there is an analysis that was begun in the prompt.
-            (words if is_framed else thoughts).append(piece)
+            (words if is_framed else thoughts).append(text[before])
             begun, is_framed = mark.end(), True
         elif is_end:
             if form == f"{_CHANNEL}_end" and is_framed:
-                words.append(piece)
+                words.append(text[before])
                 begun = mark.end()
             elif form.removesuffix("_end") not in _NEVER_ALONE:
                 # Its opening mark stood in the prompt, or within an earlier thought: all since then is thought.
-                thoughts += [*words[free:], piece]
+                thoughts += [*words[free:], text[before]]
                 del words[free:]
                 begun = mark.end()
         else:
-            words.append(piece)
+            words.append(text[before])
             opened, inside, begun = name, set(), mark.end()
             is_framed = is_framed or form == _CHANNEL
             if mark[0].endswith("/>"):  # `<think/>`: no thought at all
