@@ -85,6 +85,16 @@ llm:
 written to disk. An endpoint with its own `base_url` gets a key only if you name one; if that is the usual key of
 another provider, you get a warning.
 
+**Thoughts** of a model are told from its words, whether its server sends them apart or in the text (`<think>`,
+`[THINK]`, gpt-oss' channels and the other forms that vLLM's parsers know). Nobody reads them: no user, no later request
+(but for `replay_reasoning`), no parser of answers. A trajectory has them as `reasoning_content`. A reply that is all
+thought, because the token limit cut it off, has no words. Only a thought that the chat template began in the prompt and
+that is cut off has no mark at all; there, start the server with a parser of reasoning (`serve.reasoning_parser`).
+
+**Calls as text.** A server without a parser of tool calls sends calls as words. They are never made. `rollout run` and
+the evaluator count such replies and say so; start the server with `--enable-auto-tool-choice --tool-call-parser NAME`
+(`serve.tool_call_parser`), or let the agent write its calls as text (`rollout.parts.agent: react`).
+
 An author has these further keys: `temperature`, `top_p`, `max_tokens`, `seed`, `reasoning_effort`, `structured` (send
 the schema of the answer), `stream`, and `extra` (more fields of the request's body). If an endpoint reports that it
 does not support a field (for example `temperature` for a reasoning model), the field is left out and the log says so.

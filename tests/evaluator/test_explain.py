@@ -204,6 +204,19 @@ def test_a_write_that_never_came_is_told_by_how_it_ended(
     assert failure_of([BOOK], *made, **ending).class_ == expected
 
 
+AS_TEXT = ("say", '<tool_call>{"name": "book_appointment", "arguments": {"slot_id": "SLO-0004"}}</tool_call>')
+
+
+@pytest.mark.parametrize("stop", ["max_turns", "user_stop"])
+@pytest.mark.parametrize("before", [[], [a_call("find_slots")]])
+def test_a_call_that_arrives_as_text_is_said_to_be_one(stop: str, before: list[Made]) -> None:
+    found = failure_of([BOOK], *before, AS_TEXT, DONE, stop=stop)
+    assert (found.class_, found.first_divergence.message) == ("malformed_call", 1 + len(before))
+    assert "a call as text, which nobody made; the server has no parser of tool calls" in found.first_divergence.got
+    mentioned = failure_of([BOOK], *before, ("say", "I could call book_appointment for you."), DONE, stop=stop)
+    assert mentioned.class_ == ("ran_out" if stop == "max_turns" else "missing_write")
+
+
 def test_a_broken_rule_comes_before_what_it_did() -> None:
     again = a_call("book_appointment", slot_id="SLO-0006")
     found = failure_of([BOOK], BOOKED, again, criteria=POLICY)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interop.actions import MAX_CHARACTERS, Action, ActionError, ActionLike, action_of, read_action
+from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Message
 from skillweave.world.tools import read_call
 
@@ -59,6 +60,39 @@ def test_several_calls_and_words_beside_them() -> None:
 def test_a_block_that_cannot_be_read_is_a_call_with_a_fault() -> None:
     action = read_action('<tool_call>{"name": "look", "arguments": {</tool_call>')
     assert made(action) == [("tool_call", None)]
+
+
+BLOCK = '<tool_call>{"name": "look", "arguments": {}}</tool_call>'
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [f"<think>Shall I {BLOCK}?", f"[THINK]Or {BLOCK}", "<think>\nAction: look\nAction Input: {}\n", "<think>"],
+)
+def test_a_thought_that_is_cut_off_is_neither_words_nor_a_call(thought: str) -> None:
+    for action in (
+        read_action(thought),
+        action_of(thought),
+        action_of({"role": "assistant", "content": thought}),
+        action_of(Action(thought)),
+    ):
+        assert (action.words, action.calls) == ("", ())
+
+
+@pytest.mark.parametrize("mention", [BLOCK, "\nAction: look\nAction Input: {}\n", "</reasoning>"])
+@pytest.mark.parametrize(("opening", "closing"), [("<think>", "</think>"), ("", "</think>"), ("[THINK]", "[/THINK]")])
+def test_a_call_that_a_thought_mentions_is_not_made(mention: str, opening: str, closing: str) -> None:
+    text = f"{opening}I could {mention} now.{closing}\n\nHello."
+    for action in (read_action(text), action_of({"content": text}), action_of(text)):
+        assert (action.words, action.calls) == ("Hello.", ())
+        assert "I could" in action.thought
+    called = read_action(f"{opening}I could {mention} now.{closing}{BLOCK}")
+    assert (made(called), called.words) == ([("look", {})], "")
+
+
+def test_parts_of_a_message_that_are_thoughts_are_not_said() -> None:
+    parts: list[Json] = [{"type": "reasoning", "text": "Hm."}, {"type": "text", "text": "Hello."}]
+    assert action_of({"role": "assistant", "content": parts}).words == "Hello."
 
 
 def test_text_without_a_form_is_words() -> None:

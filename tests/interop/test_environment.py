@@ -102,6 +102,27 @@ def test_text_holds_calls_only_where_that_is_asked_for(small: Path) -> None:
     assert environment.text_of(step).startswith("Observation: ")
 
 
+HANDOVER = '<tool_call>{"name": "transfer_to_human", "arguments": {"reason": "no_tool", "summary": "x"}}</tool_call>'
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [f"<think>Or {HANDOVER}", "[THINK]\nAction: transfer_to_human\nAction Input: {}", f"<think>{HANDOVER}</think>"],
+)
+@pytest.mark.parametrize("as_message", [False, True])
+def test_a_thought_about_a_handover_ends_no_episode(small: Path, thought: str, as_message: bool) -> None:
+    with interop.environment(small, text=True) as environment:
+        environment.reset(environment.task_ids[0])
+        step = environment.step({"role": "assistant", "content": thought} if as_message else thought)
+        assert (step.done, step.observation, step.info["turns"], step.info["calls"]) == (False, [], 0, 0)
+        assert "neither an Action nor an Answer" in environment.text_of(step)
+        spoken = environment.step(f"{thought.removesuffix('</think>')}</think>[/THINK]Hello! How can I help you?")
+        assert (spoken.done, spoken.info["turns"], spoken.info["calls"]) == (False, 1, 0)
+        [said] = [message for message in environment.episode.messages if message.role == "assistant"]
+    assert said.content == "Hello! How can I help you?"
+    assert "transfer_to_human" in (said.reasoning_content or "")
+
+
 def test_sessions_do_not_meet_and_threads_may_share_a_factory(small: Path) -> None:
     factory = EpisodeFactory(small)
     rewards: dict[str, float] = {}

@@ -87,7 +87,7 @@ class VllmServer:
             model: The model to serve.
             log: The file that its output goes to.
             tool_parser: vLLM's parser of tool calls.
-            reasoning_parser: vLLM's parser of reasoning; None for models that do not reason.
+            reasoning_parser: vLLM's parser of reasoning; None for none, which leaves thoughts in the text.
             arguments: Further arguments of `vllm serve`.
             command: How vLLM is called, before `serve`.
             environment: Variables that are added to our own.

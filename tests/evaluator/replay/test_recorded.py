@@ -99,3 +99,17 @@ def test_more_calls_than_anybody_makes_are_refused() -> None:
     message = {"role": "assistant", "tool_calls": [call] * (MOST_CALLS + 1)}
     with pytest.raises(UnreadableTrajectoryError, match=str(MOST_CALLS)):
         read_trajectory(a_line(messages=[message]))
+
+
+def test_thoughts_in_words_are_told_apart() -> None:
+    written = "<think>\nThey will say ###STOP###.\n</think>\n\n"
+    messages = [
+        {"role": "user", "content": f"{written}Hello"},
+        {"role": "assistant", "content": f"{written}Hi.", "reasoning_content": "Hm."},
+        {"role": "user", "content": "I think <3, and 1 < 2."},
+        {"role": "assistant", "content": [{"type": "text", "text": "<think>It costs 420.00, and"}]},
+    ]
+    found = read_trajectory(a_line(messages=messages))
+    assert [message.content for message in found.messages] == ["Hello", "Hi.", "I think <3, and 1 < 2.", ""]
+    assert found.messages[1].reasoning_content == "Hm.\n\nThey will say ###STOP###."
+    assert found.messages[3].reasoning_content == "It costs 420.00, and"

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from skillweave.text_calls import read_text
-from tests.interop.export.exports import Record, export, exported, records_in
+from tests.interop.export.exports import Record, export, exported, records_in, rows_in, write_records
 
 
 def passing(trajectories: Path) -> list[Record]:
@@ -99,3 +99,37 @@ def test_a_format_of_trajectories_says_how_to_make_some(small: Path, tmp_path: P
     done = export("openai", small, tmp_path)
     assert done.returncode == 2
     assert "python -m rollout run" in done.stderr
+
+
+def test_thoughts_in_the_words_are_exported_as_reasoning(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    record = next(one for one in passing(trajectories) if len(one["messages"]) > 4)
+    plain = exported("openai", small, tmp_path / "plain", rollouts=write_records(tmp_path / "1", [record]))
+    for message in record["messages"]:
+        if message["role"] in ("user", "assistant"):
+            message["content"] = f"<think>\nHm.\n</think>\n\n{message['content'] or ''}"
+        if message["role"] == "assistant":
+            message["reasoning_content"] = "Hm."
+    rollouts = write_records(tmp_path / "2", [record])
+    assert exported("openai", small, tmp_path / "openai", rollouts=rollouts) == plain
+    [kept] = exported("trl-sft", small, tmp_path / "trl", "--keep-reasoning", rollouts=rollouts)
+    for message in kept["messages"]:
+        assert message.get("reasoning_content") == ("Hm." if message["role"] == "assistant" else None)
+        assert "Hm." not in message["content"]
+    [turns] = [
+        row["conversations"]
+        for row in exported("sharegpt", small, tmp_path / "s", "--keep-reasoning", rollouts=rollouts)
+    ]
+    for turn in turns:
+        assert turn["value"].count("<think>") == (1 if turn["from"] in ("gpt", "function_call") else 0)
+
+
+def test_a_conversation_in_which_a_reply_is_all_thought_is_left_out(
+    small: Path, trajectories: Path, tmp_path: Path
+) -> None:
+    whole, cut = passing(trajectories)[:2]
+    place = max(place for place, message in enumerate(cut["messages"]) if message["role"] == "assistant")
+    cut["messages"][place] |= {"content": "<think>Hm, and", "tool_calls": None}
+    rollouts = write_records(tmp_path / "rollouts", [whole, cut])
+    assert export("openai", small, tmp_path / "to", "--where", "all", rollouts=rollouts).returncode == 0
+    assert "a message that is all thought" in (tmp_path / "to" / "README.md").read_text()
+    assert len(rows_in(tmp_path / "to")) == 1

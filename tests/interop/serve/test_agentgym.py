@@ -71,6 +71,18 @@ def test_observations_follow_the_steps_and_errors_are_none(client: GymClient, da
     assert not spoken["observation"].startswith("Observation: ")
 
 
+def test_a_thought_is_neither_made_nor_said(client: GymClient, dataset: Dataset) -> None:
+    session = client.create()
+    _, tools = opening_of(dataset, next(iter(dataset.tasks)))
+    handover = "Action: transfer_to_human\nAction Input: {}"
+    cut = client.post("/step", id=session, action=f"<think>I might\n{handover}")
+    assert (cut["done"], "neither an Action nor an Answer" in cut["observation"]) == (False, True)
+    bare = client.post("/step", id=session, action=f"<think>\n{handover}\n</think>\n\n{tool_names(tools)[0]}({{}})")
+    assert (bare["done"], bare["observation"].startswith("Observation: ")) == (False, True)
+    detail = client.http.get("/detail", params={"id": session}).json()
+    assert (detail["info"]["turns"], detail["info"]["calls"]) == (0, 1)
+
+
 def test_what_can_be_done_is_listed(client: GymClient, dataset: Dataset) -> None:
     listed = client.http.get("/available_actions", params={"id": client.create()}).json()
     _, tools = opening_of(dataset, next(iter(dataset.tasks)))

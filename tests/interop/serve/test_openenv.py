@@ -129,6 +129,20 @@ def test_a_result_has_the_form_of_openenvs_own(client: OpenEnvSocket) -> None:
     assert heard["text"] == heard["result"]["data"] != ""
 
 
+def test_a_thought_is_neither_made_nor_said(client: OpenEnvSocket) -> None:
+    client.reset()
+    thought = '<think>Or <tool_call>{"name": "transfer_to_human", "arguments": {}}</tool_call>'
+    for data in (
+        {"type": "message", "content": thought},
+        {"type": "call_tool", "tool_name": "reply_to_user", "arguments": {"text": thought}},
+    ):
+        answer = client.ask({"type": "step", "data": data})["data"]
+        assert (answer["done"], answer["observation"]["text"]) == (False, "")
+        assert (answer["metadata"]["turns"], answer["metadata"]["calls"]) == (0, 0)
+    answer = client.ask({"type": "step", "data": {"type": "message", "content": f"{thought}</think>Hello!"}})["data"]
+    assert (answer["metadata"]["turns"], answer["metadata"]["calls"]) == (1, 0)
+
+
 def test_a_message_can_hold_several_calls(client: OpenEnvSocket) -> None:
     client.reset(seed=1)
     call = {"type": "function", "function": {"name": "no_such_tool", "arguments": "{}"}}
