@@ -156,7 +156,7 @@ class ServeConfig(ConfigSection):
     """vLLM's parser of tool calls in the model's text; see vLLM's list."""
     reasoning_parser: str | None = None
     """vLLM's parser of reasoning; see vLLM's list. null: none. Thoughts then stand in the model's text, and are told
-    from its words here; only one that its template began in the prompt and that is cut off cannot be told from words."""
+    from its words here; only one that began in the prompt and is cut off cannot be told from words."""
     arguments: list[str] = Field(default_factory=list)
     """Further arguments of `vllm serve`."""
     start_timeout_s: float = Field(default=900.0, gt=0)
