@@ -247,8 +247,9 @@ class Trajectory:
         }
         if self._agent is None:
             return fields
-        if self._agent.calls_as_text:
-            fields["metadata"] = {**record.metadata, CALLS_AS_TEXT: self._agent.calls_as_text, **self.task.notes}
+        calls_as_text = getattr(self._agent, CALLS_AS_TEXT, None)  # an agent of a user's own may not count them
+        if calls_as_text:
+            fields["metadata"] = {**record.metadata, CALLS_AS_TEXT: calls_as_text, **self.task.notes}
         parts = [*self._earlier, self._usage()]
         usage = RolloutUsage(agent=_sum(part.agent for part in parts), user=_sum(part.user for part in parts))
         messages, tools = list(self._agent.history), list(self._agent.tools)

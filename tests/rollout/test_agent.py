@@ -89,6 +89,18 @@ def test_what_training_needs_is_recorded_as_it_was_sampled() -> None:
     }
 
 
+def test_thoughts_in_the_words_are_recorded_as_reasoning_and_the_tokens_as_they_were_sampled() -> None:
+    written = "<think>\nbecause\n</think>\n\nOne."
+    reply = Reply(text=written, reasoning="before", tokens=Tokens(token_ids=(5, 6)))
+    for replay in (False, True):
+        agent, heard = stepped(reply, "Two.", settings=AgentSettings(replay_reasoning=replay))
+        said = agent.history[2]
+        assert (said.content, said.reasoning_content) == ("One.", "before\n\nbecause")
+        assert (said.model_extra or {})["token_ids"] == [5, 6]
+        sent = heard[1].messages[2]
+        assert (sent.content, sent.reasoning_content) == (written if replay else "One.", None)
+
+
 def test_halves_of_characters_are_no_obstacle_to_writing_the_record_down() -> None:
     halves = calling(("f\ud800", '{"x": "\udc00"}'), text="\ud83d\ude00 \ud800")
     script = Script(halves)

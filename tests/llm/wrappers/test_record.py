@@ -53,6 +53,17 @@ def test_tokens_and_signed_reasoning_are_replayed_too(tmp_path: Path) -> None:
     assert replay(tmp_path / "c.jsonl", a_request()) == reply
 
 
+def test_thoughts_are_told_from_the_words_of_an_earlier_cassette_too(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    record(path, a_request(), reply="yes")
+    path.write_text(path.read_text().replace('"text": "yes"', '"text": "<think>Hm.</think>yes"'))
+    for _ in range(2):
+        found = replay(path, a_request())
+        assert (found.text, found.reasoning, found.written) == ("yes", "Hm.", "<think>Hm.</think>yes")
+        path.unlink()
+        record(path, a_request(), reply=found)
+
+
 def test_a_repaired_conversation_is_replayed_to_the_same_answer(tmp_path: Path, a_question: Maker) -> None:
     question, path = a_question(list[int]), tmp_path / "c.jsonl"
     answers = ["no", "[7]"]
