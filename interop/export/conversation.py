@@ -40,12 +40,11 @@ def trained_messages(
         reasoning: Whether to keep the agent's reasoning.
 
     Raises:
-        LeftOut: The agent says nothing, a call has no result, or a system message stands in the middle.
+        LeftOut: The agent says nothing, a message of it is all thought, a call has no result, or a system message stands
+            in the middle.
     """
     told_apart = tell_thoughts_apart(messages)
-    if any(
-        was.content and not now.content and not now.tool_calls for was, now in zip(messages, told_apart, strict=True)
-    ):
+    if any(map(_is_all_thought, told_apart)):
         raise LeftOut("a message that is all thought")
     heard = until_end(told_apart, turns)
     first = next((place for place, message in enumerate(heard) if message.role != "system"), len(heard))
@@ -57,6 +56,11 @@ def trained_messages(
         raise LeftOut("the agent says nothing")
     kept = heard[: places[-1] + 1]
     return list(_paired(kept, _is_ambiguous(kept), reasoning))
+
+
+def _is_all_thought(message: Message) -> bool:
+    is_silent = message.role == "assistant" and not message.content and not message.tool_calls
+    return is_silent and bool(message.reasoning_content)
 
 
 def _is_ambiguous(messages: Sequence[Message]) -> bool:
