@@ -4,14 +4,16 @@ The agent accepts whatever a model sends: arguments that are not a JSON object, 
 The history stays valid for every endpoint: each call in it has a unique id and, once observed, one result.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rollout.task import Definition
-from skillweave.llm.backends.backend import Backend, Reply, Request, Sampling
+from skillweave.llm.backends.backend import REASONING_FIELD, Backend, Reply, Request, Sampling
+from skillweave.llm.history import CALL_ID
 from skillweave.schema.record import Json
-from skillweave.schema.trajectory import FunctionCall, Message, Participant, SpeakerUsage, ToolCall
+from skillweave.schema.trajectory import Message, Participant, SpeakerUsage, ToolCall
 from skillweave.text_calls import find_call
 from skillweave.world.tools import AgentCall, name_of, read_call, valid_text
 
@@ -20,6 +22,7 @@ LONGEST_ID = 64
 """Characters of a call's id."""
 WRITTEN = "written"
 """The field of an assistant's message that holds the whole text in which its model wrote words and thoughts."""
+USABLE_ID = re.compile(rf"[!-~]{{1,{LONGEST_ID}}}")
 
 
 class AgentStep(NamedTuple):
@@ -39,7 +42,8 @@ class AgentStep(NamedTuple):
 class AgentSettings:
     sampling: Sampling = field(default_factory=Sampling)
     replay_reasoning: bool = False
-    """Whether later requests include the model's earlier reasoning."""
+    """Whether later requests include the model's earlier reasoning. What came in a field of its own beside calls goes
+    back in any case: DeepSeek refuses calls without it."""
     calls_first: int = 0
     """Number of first replies that must be tool calls, on endpoints that can enforce it."""
 
@@ -126,16 +130,18 @@ class Agent:
         )
 
     def _sent(self, message: Message) -> Message:
-        """A message of the history as later requests have it: with its reasoning, in the form in which it came, or
-        without any."""
-        written = (message.model_extra or {}).get(WRITTEN)
-        if self.settings.replay_reasoning and written is None:
-            return message
+        """A message as later requests have it: with its reasoning in the form in which it came, or without any."""
+        extra = message.model_extra or {}
+        written, field = extra.get(WRITTEN), extra.get(REASONING_FIELD)
         if written is None and not message.reasoning_content:
             return message
-        content = written if self.settings.replay_reasoning else message.content
-        own = {WRITTEN: None} if written is not None else {}
-        return message.model_copy(update={"content": content, "reasoning_content": None, **own})
+        changes: dict[str, Json] = {} if written is None else {WRITTEN: None}
+        if self.settings.replay_reasoning and written is not None:
+            changes |= {"content": written} if field else {"content": written, "reasoning_content": None}
+        elif not self.settings.replay_reasoning and not (message.tool_calls and field):
+            # DeepSeek refuses a call whose reasoning does not come back beside it.
+            changes |= {"reasoning_content": None}
+        return message.model_copy(update=changes)
 
     def _read(self, reply: Reply) -> AgentStep:
         calls = [_with_id(call, self._unique_id(call.id)) for call in reply.tool_calls]
@@ -151,10 +157,11 @@ class Agent:
         return AgentStep(message, [read_call(call) for call in calls], reply)
 
     def _unique_id(self, original: str) -> str:
-        """The original id, or another one if it is empty, too long or already used."""
+        """The original id, or another one if it is empty, too long, has blanks or is already used."""
         id = original
-        while not id or len(id) > LONGEST_ID or id in self._ids:
-            id = f"call_{len(self._ids)}" if id != f"call_{len(self._ids)}" else f"call_{len(self._ids)}_"
+        number = len(self._ids)
+        while not USABLE_ID.fullmatch(id) or id in self._ids:
+            id, number = CALL_ID.format(number), number + 1
         self._ids.add(id)
         return id
 
@@ -163,7 +170,8 @@ def _with_id(call: ToolCall, id: str) -> ToolCall:
     """The call under that id, with valid text."""
     name, arguments = call.function.name, call.function.arguments
     valid = valid_text(arguments) if isinstance(arguments, str) else arguments
-    return ToolCall(id=id, function=FunctionCall(name=valid_text(name), arguments=valid))
+    function = call.function.model_copy(update={"name": valid_text(name), "arguments": valid})
+    return call.model_copy(update={"id": id, "function": function})
 
 
 def added(usage: SpeakerUsage, reply: Reply) -> SpeakerUsage:
@@ -178,7 +186,9 @@ def added(usage: SpeakerUsage, reply: Reply) -> SpeakerUsage:
 
 def _extras(reply: Reply) -> dict[str, Json]:
     """What the record keeps of a reply besides its words and calls."""
-    extras: dict[str, Json] = {}
+    extras: dict[str, Json] = dict(reply.fields)
+    if reply.reasoning_field:
+        extras[REASONING_FIELD] = reply.reasoning_field
     if reply.tokens is not None:
         extras["token_ids"] = list(reply.tokens.token_ids)
         extras["prompt_token_ids"] = list(reply.tokens.prompt_token_ids)

@@ -8,9 +8,8 @@ import json
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
-from pydantic_core import from_json
-
 from interop.export.format import LeftOut
+from skillweave.base.call_text import read_arguments
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import (
     STOP,
@@ -119,14 +118,7 @@ def arguments_text(call: ToolCall) -> str:
 
 def arguments_of(call: ToolCall) -> dict[str, Json] | None:
     """The arguments of a call as an object; None where the agent wrote something else."""
-    arguments = call.function.arguments
-    if isinstance(arguments, dict):
-        return arguments
-    try:
-        value = from_json(arguments or "{}")
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+    return read_arguments(call.function.arguments).values
 
 
 def message_digests(messages: Sequence[Message]) -> list[bytes]:

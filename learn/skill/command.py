@@ -25,7 +25,7 @@ from learn.skill.trials import RolloutTrials
 from learn.traces.command import write_traces
 from rollout.cli.run import RolloutOptions, run_record
 from rollout.shards import Cast, opened_cast, servers_of
-from rollout.world.source import WorldTasks
+from rollout.world.source import WorldTasks, reasoning_warnings
 from skillweave.base.command import one_line
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import digest_text, locked
@@ -118,6 +118,8 @@ def read_skill(path: Path | str | None) -> str:
 
 async def _run(options: SkillOptions, config: LearnConfig, folder: SkillFolder, initial: str) -> int:
     root = folder.store.root
+    for warning in reasoning_warnings(config.rollout):
+        print(one_line(warning), flush=True)
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(servers_of(config, root))
         cast = await stack.enter_async_context(opened_cast(config, root, servers))

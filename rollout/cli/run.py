@@ -16,7 +16,7 @@ from rollout.folder import USER_SHARE, FolderState, RolloutFolder, RunFigures
 from rollout.parts import blamed
 from rollout.shards import Sink, hold_here, hold_in_shards, is_held_here, opened_cast, servers_of, skill_of
 from rollout.task import TaskSource
-from rollout.world.source import WorldTasks, user_config, user_warning
+from rollout.world.source import WorldTasks, reasoning_warnings, user_config, user_warning
 from skillweave.base.command import one_line
 from skillweave.base.errors import ConfigError, StopError
 from skillweave.base.progress import ProgressDisplay, progress
@@ -307,9 +307,8 @@ def run_rollouts(options: RolloutOptions) -> int:
 
 async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -> int:
     print(one_line(f"reading the tasks for {config.rollout.agent.model}"), flush=True)
-    warning = user_warning(config.rollout)
-    if warning:
-        print(warning, flush=True)
+    for warning in filter(None, [user_warning(config.rollout), *reasoning_warnings(config.rollout)]):
+        print(one_line(warning), flush=True)
     async with servers_of(config, options.rollouts) as servers, opened_cast(config, options.rollouts, servers) as cast:
         with blamed("tasks", config.rollout.parts.tasks):
             ids = selected(cast.source, options.tasks, options.limit, options.split)

@@ -17,7 +17,7 @@ from skillweave.config.sections import Config, RolloutConfig
 from skillweave.llm.backends.backend import Backend, Sampling
 from skillweave.llm.connections import Connections
 from skillweave.llm.ledger import FREE, Ledger
-from skillweave.llm.models import sampling_of, split_name
+from skillweave.llm.models import AuthorSpec, sampling_of, split_name
 from skillweave.llm.wrappers import MeteredBackend
 from skillweave.schema.record import Json
 from skillweave.schema.task import Split, Task
@@ -58,6 +58,26 @@ def user_warning(rollout: RolloutConfig) -> str | None:
     is_model = rollout.parts.backend is not None or not is_scripted(rollout.agent)
     plays = rollout.parts.tasks == "world" and is_scripted(user_config(rollout))
     return ONLY_SCRIPTED if is_model and plays else None
+
+
+def reasoning_warnings(rollout: RolloutConfig) -> list[str]:
+    """A line for each `replay_reasoning` that has no effect."""
+    why: dict[str, str] = {}
+    agent = rollout.agent
+    if agent.replay_reasoning and rollout.parts.backend is None:
+        provider, model = split_name(agent.model)
+        api = AuthorSpec(provider, model, base_url=agent.base_url, api=agent.api)
+        if rollout.parts.agent == "react":
+            why["agent"] = "the react agent shows a model the thoughts that it wrote, and no other reasoning"
+        elif provider == "offline":
+            why["agent"] = f"{agent.model!r} does not reason"
+        elif provider == "anthropic" or (provider == "openai" and api.openai_api == "responses"):
+            why["agent"] = f"{agent.model!r} gets its reasoning back in any case, as its endpoint signed it"
+        elif provider == "openai" and api.is_home:
+            why["agent"] = "OpenAI's chat API neither gives nor takes reasoning; set api: responses"
+    if user_config(rollout).replay_reasoning:
+        why["user"] = "a simulated user is shown what it said, and no reasoning"
+    return [f"rollout.{role}.replay_reasoning has no effect: {reason}" for role, reason in why.items()]
 
 
 class BackendFactory:

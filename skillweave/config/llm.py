@@ -165,7 +165,8 @@ class ServeConfig(ConfigSection):
 
 class SpeakerConfig(AuthorConfig):
     replay_reasoning: bool = False
-    """Send a reasoning model its own earlier reasoning in later turns."""
+    """Send a reasoning model its own earlier reasoning in later turns. What was signed, and what came in a field beside
+    calls, goes back in any case."""
     serve: ServeConfig | None = None
     """For vllm: start a server; null: use the one at `base_url`."""
 

@@ -84,10 +84,14 @@ class AuthorSpec:
         return self.provider not in PROVIDERS
 
     @property
+    def is_home(self) -> bool:
+        """Whether an openai author is at OpenAI's own endpoint."""
+        return self.base_url is None or self.base_url.rstrip("/") == OpenAIEndpoint.home
+
+    @property
     def openai_api(self) -> Api:
         """Which of OpenAI's APIs is spoken."""
-        is_home = self.base_url is None or self.base_url.rstrip("/") == OpenAIEndpoint.home
-        return self.api or ("responses" if is_home else "chat")
+        return self.api or ("responses" if self.is_home else "chat")
 
     @property
     def source(self) -> str:

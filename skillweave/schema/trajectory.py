@@ -29,7 +29,9 @@ STOP = "###STOP###"
 
 
 class FunctionCall(Record):
-    """The function of a tool call."""
+    """The function of a tool call. Fields that its provider adds are kept: some have to come back."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
 
     name: str
     """The tool's name as the agent wrote it."""
@@ -38,7 +40,9 @@ class FunctionCall(Record):
 
 
 class ToolCall(Record):
-    """A tool call in a message."""
+    """A tool call in a message. Fields that its provider adds are kept: Gemini signs its calls in `extra_content`."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
 
     id: str
     """Unique in the conversation."""

@@ -6,11 +6,11 @@ the rule numbers in the world's policy. Rollouts and evaluations both parse call
 
 import json
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
-from pydantic_core import from_json
-
+from skillweave.base.call_text import MAX_ARGUMENT_CHARACTERS as MAX_ARGUMENT_CHARACTERS
+from skillweave.base.call_text import read_arguments
+from skillweave.base.call_text import valid_text as valid_text
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import DECLINE, TRANSFER, CallResult, Parameter, ParameterType, Tool
 from skillweave.schema.record import Json
@@ -32,10 +32,6 @@ _JSON_TYPES: dict[ParameterType, str] = {
 }
 _FORMS: dict[ParameterType, str] = {"date": "Format: YYYY-MM-DD.", "datetime": "Format: YYYY-MM-DD HH:MM:SS (UTC)."}
 
-MAX_ARGUMENT_CHARACTERS = 2**20
-"""Most characters of the arguments of one call; longer ones are refused."""
-CACHED_ARGUMENTS = 1024
-"""Texts of arguments whose values are kept: those with up to so many characters, and so many of them."""
 _SEPARATORS = ("__", ".", "/", ":", "-")
 """Separators that agents write between a namespace and a tool's name."""
 
@@ -177,30 +173,7 @@ class AgentCall(NamedTuple):
 
 def read_call(call: ToolCall) -> AgentCall:
     """Parse a call of a message: its arguments, or why they cannot be parsed."""
-    given = call.function.arguments
-    if isinstance(given, dict):
-        return AgentCall(call.id, call.function.name, given)
-    read = _read_again if len(given) <= CACHED_ARGUMENTS else _read_arguments
-    return AgentCall(call.id, call.function.name, *read(given))
-
-
-def _read_arguments(given: str) -> tuple[dict[str, Json] | None, str | None]:
-    """The arguments of a call, or None and why they cannot be parsed."""
-    if len(given) > MAX_ARGUMENT_CHARACTERS:
-        limit = f"The arguments have {len(given)} characters; at most {MAX_ARGUMENT_CHARACTERS} are read."
-        return None, limit
-    try:
-        arguments = from_json(given, allow_inf_nan=False) if given.strip() else {}
-        # A number too large for a float is read as infinite, which JSON does not have.
-        json.dumps(arguments, allow_nan=False)
-    except ValueError as error:
-        return None, f"The arguments are not valid JSON: {error}."
-    if not isinstance(arguments, dict):
-        return None, "The arguments must be one JSON object."
-    return arguments, None
-
-
-_read_again = lru_cache(maxsize=CACHED_ARGUMENTS)(_read_arguments)
+    return AgentCall(call.id, call.function.name, *read_arguments(call.function.arguments))
 
 
 def namespaces_of(task: Task) -> tuple[str, ...]:
@@ -233,12 +206,3 @@ def result_text(result: CallResult) -> str:
     """A result as text for agents, the same in every engine: the value or the error, as JSON."""
     value: Json = result.value if result.error is None else {"error": result.error.model_dump(mode="json")}
     return json.dumps(value, ensure_ascii=False)
-
-
-def valid_text(text: str) -> str:
-    """The text with lone surrogates joined or replaced, because UTF-8 cannot encode them."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

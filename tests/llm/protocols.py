@@ -36,7 +36,7 @@ def chunks_of(completion: dict[str, Any], *, size: int = 3) -> list[Any]:
     for name in ("reasoning_content", "content", "refusal"):
         chunks += [a_delta(**{name: piece}) for piece in _pieces(message.get(name) or "", size)]
     for index, call in enumerate(message.get("tool_calls") or []):
-        first = {**call, "index": index, "function": {"name": call["function"]["name"], "arguments": ""}}
+        first = {**call, "index": index, "function": {**call["function"], "arguments": ""}}
         chunks.append(a_delta(tool_calls=[first]))
         chunks += [
             a_delta(tool_calls=[{"index": index, "function": {"arguments": piece}}])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rollout.cli.app import main
-from rollout.world.source import ONLY_SCRIPTED, user_config, user_warning
+from rollout.world.source import ONLY_SCRIPTED, reasoning_warnings, user_config, user_warning
 from skillweave.config.sections import RolloutConfig
 from tests.llm.protocols import a_completion
 from tests.llm.scripted import ScriptedServer, reply
@@ -44,6 +44,37 @@ def test_an_offline_user_of_a_model_is_said_to_understand_nothing() -> None:
     assert user_warning(a_rollout(agent=MODEL, user="offline/user")) == ONLY_SCRIPTED
     assert user_warning(a_rollout(agent=MODEL)) is None
     assert user_warning(a_rollout()) is None
+
+
+OPENAI = {"model": "openai/m", "replay_reasoning": True}
+HERE = {**OPENAI, "base_url": "http://127.0.0.1:1/v1"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"agent": HERE}, None),
+        ({"agent": {**HERE, "model": "vllm/m"}}, None),
+        ({"agent": OPENAI}, "agent.replay_reasoning has no effect: 'openai/m' gets its reasoning back in any case"),
+        ({"agent": {**HERE, "api": "responses"}}, "gets its reasoning back in any case, as its endpoint signed it"),
+        ({"agent": {**HERE, "model": "anthropic/m"}}, "gets its reasoning back in any case"),
+        ({"agent": {**OPENAI, "api": "chat"}}, "OpenAI's chat API neither gives nor takes reasoning"),
+        ({"agent": {**OPENAI, "model": "offline/oracle"}}, "'offline/oracle' does not reason"),
+        ({"agent": HERE, "parts": {"agent": "react"}}, "the react agent shows a model the thoughts that it wrote"),
+        ({"agent": MODEL, "user": HERE}, "rollout.user.replay_reasoning has no effect: a simulated user"),
+    ],
+)
+def test_a_setting_without_effect_is_told(fields: dict[str, Any], words: str | None) -> None:
+    lines = reasoning_warnings(a_rollout(**fields))
+    assert lines == [] if words is None else len(lines) == 1 and words in lines[0]
+
+
+def test_the_run_tells_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = a_dataset(tmp_path / "outputs", tasks()[:1]).store.root
+    places = ["--outputs-dir", str(outputs), "--rollouts-dir", str(tmp_path / "rollouts")]
+    with pytest.raises(SystemExit):
+        main(["run", *places, "--set", "rollout.agent={model: offline/oracle, replay_reasoning: true}"])
+    assert "rollout.agent.replay_reasoning has no effect: 'offline/oracle' does not reason" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -1,6 +1,5 @@
 """The two protocols of real endpoints, whole and streamed: the same reply in the words of each."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -8,6 +7,7 @@ from typing import Any, Literal
 from skillweave.llm.models import AuthorSpec
 from tests.llm.protocols import a_call, a_completion, a_message, a_use, chunks_of, events_of
 from tests.llm.scripted import Act, Heard, fault, reply, stream
+from tests.llm.strict import Refused, read_object
 
 Named = tuple[str, str, str | None]
 """Tool, arguments as text, id."""
@@ -79,8 +79,8 @@ WIRES = [Wire(provider, streams) for provider in ("openai", "anthropic") for str
 
 
 def _read(arguments: str) -> Any:
-    """What a message holds where its API has made an object of the arguments."""
+    """What a message holds where its API has made an object of the arguments; text that is none goes out as it is."""
     try:
-        return json.loads(arguments)
-    except ValueError:
+        return read_object(arguments)
+    except Refused:
         return arguments

@@ -6,6 +6,7 @@ of a stream does not validate them, so they are joined here; a stream without a 
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from skillweave.llm.backends.body import BodyError, Events, TokenCount, WireMode
 from skillweave.llm.backends.endpoint import EndpointSettings, SdkBackend
 from skillweave.llm.backends.errors import OptionalField
 from skillweave.llm.backends.json_schema import output_format
+from skillweave.llm.history import valid_arguments
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
@@ -48,6 +50,7 @@ class AnthropicBackend(SdkBackend):
     home = "https://api.anthropic.com"
     key_variable = "ANTHROPIC_API_KEY"
     path = "/v1/messages"
+    call_ids = re.compile(r"[a-zA-Z0-9_-]+")
     schema_path = ("output_config", "format")
     optional_fields = (
         OptionalField(("max_tokens",), r"\bmax_tokens\b", is_limit=True),
@@ -145,7 +148,7 @@ def system_text(messages: Iterable[Message]) -> str:
 
 
 def turns(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """The user's and the assistant's messages as the API takes them.
+    """The user's and the assistant's messages of a valid history as the API takes them.
 
     It knows two roles that take turns: the results of all calls of a turn, and what the user says after them, are one
     user message. It refuses empty texts, which are left out.
@@ -196,18 +199,9 @@ def _signed_blocks(message: Message) -> list[dict[str, Any]]:
 
 
 def _wire_call(call: ToolCall) -> dict[str, Any]:
-    return {"type": "tool_use", "id": call.id, "name": call.function.name, "input": _input(call.function.arguments)}
-
-
-def _input(arguments: str | dict[str, Json]) -> dict[str, Json]:
-    """Arguments as the object that the API wants; malformed text in the form that its documentation names."""
-    if isinstance(arguments, dict):
-        return arguments
-    try:
-        value = json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {"INVALID_JSON": arguments}
+    arguments = valid_arguments(call.function.arguments)
+    values = json.loads(arguments) if isinstance(arguments, str) else arguments
+    return {"type": "tool_use", "id": call.id, "name": call.function.name, "input": values}
 
 
 class _Block(WireModel):
@@ -309,7 +303,11 @@ def _reply(message: _Message) -> Reply:
 
 def _tool_call(block: _Block) -> ToolCall:
     # The input of a stream is text, and is kept as it is if it is malformed.
-    arguments = block.input if isinstance(block.input, str) else json.dumps(block.input or {}, ensure_ascii=False)
+    arguments = (
+        block.input
+        if isinstance(block.input, str)
+        else json.dumps({} if block.input is None else block.input, ensure_ascii=False)
+    )
     return ToolCall(id=block.id, function=FunctionCall(name=block.name, arguments=arguments))
 
 

@@ -20,6 +20,10 @@ Stop = Literal["stop", "length", "tool_calls", "content_filter", "context_window
 """Why a reply ended: the model was done, met the token limit, calls tools, was filtered, or the prompt is too long."""
 
 
+REASONING_FIELD = "reasoning_field"
+"""The field of a recorded message that says in which field its reasoning came."""
+
+
 @dataclass(frozen=True)
 class Sampling:
     """How a model samples; None leaves a setting to the provider."""
@@ -153,6 +157,10 @@ class Reply:
     """Reasoning in the provider's own signed form. A message carries it as `thinking_blocks`, to be sent back as is."""
     written: str | None = None
     """The text as the model wrote it, where thoughts stood in it: for models that are sent their earlier reasoning."""
+    reasoning_field: str = ""
+    """The field in which the endpoint sent the reasoning, and wants it back; empty if it came otherwise."""
+    fields: Mapping[str, Json] = field(default_factory=dict)
+    """Further fields of the message that the endpoint wants back as they are. A message carries them, too."""
 
     def __post_init__(self) -> None:
         thoughts, words = split_thoughts(self.text)

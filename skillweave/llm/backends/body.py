@@ -7,9 +7,11 @@ none of this, which is why streams are cut into events here.
 
 import asyncio
 import contextlib
+import html
 import json
 import math
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -26,6 +28,12 @@ MOST_TOKENS = 10**9
 """The bound on what an endpoint says to have counted."""
 SHOWN = 200
 """Characters of a faulty body that an error shows."""
+WORDS = ("error", "title", "message", "detail", "errors", "msg", "description", "metadata", "raw")
+"""Fields in which endpoints put the words of an error."""
+MAX_ERROR_DEPTH = 8
+"""Levels of an error body in which words are looked for."""
+ANSWERS = frozenset({"choices", "output", "content", "type", "object", "response", "delta"})
+"""Fields of answers, and of their events."""
 DONE = b"[DONE]"
 """The last event of a stream in OpenAI's protocol."""
 DRAIN_S = 0.1
@@ -64,14 +72,64 @@ class TooLargeError(Exception):
 
 
 class SentError(Exception):
-    """An error that an endpoint sent instead of an answer, or in the middle of one."""
+    """An error that an endpoint sent instead of an answer, or in the middle of one; `body` is as it wrote it."""
 
-    def __init__(self, error: object) -> None:
-        """Args:
-        error: As the endpoint wrote it, an object or anything else.
-        """
-        self.body = error if isinstance(error, dict) else {"message": str(error)}
-        super().__init__(str(self.body.get("message") or self.body))
+    def __init__(self, body: object) -> None:
+        self.body = body
+        super().__init__(words_of(body))
+
+
+def words_of(body: object) -> str:
+    """The words of an error body, whatever its shape.
+
+    OpenAI has `{"error": {"message"}}`, Gemini a list around it, Ollama a text as `error`, FastAPI a text or a list of
+    faults with their places as `detail`, Mistral an object as `message`, gateways a list `errors`, OpenRouter the
+    provider's own answer in `metadata.raw`, proxies a page.
+    """
+    # An object without any of these fields is shown as it is.
+    return _words(body, MAX_ERROR_DEPTH) or (json.dumps(body) if isinstance(body, dict) and body else "")
+
+
+def _words(part: object, depth: int) -> str:
+    if isinstance(part, str):
+        return _page_words(part) if part.lstrip().startswith("<") else part.strip()
+    if isinstance(part, list) and depth:
+        return "; ".join(filter(None, (_words(element, depth - 1) for element in part)))
+    if not isinstance(part, dict) or not depth:
+        return ""
+    words = "; ".join(dict.fromkeys(filter(None, (_words(part.get(name), depth - 1) for name in WORDS))))
+    place = part.get("loc")
+    return f"{'.'.join(map(str, place))}: {words}" if isinstance(place, list) and words else words
+
+
+def error_details(body: object, depth: int = MAX_ERROR_DEPTH) -> Mapping[str, object]:
+    """The fields of an error body, such as its code; those of an object inside count more."""
+    parts = body if isinstance(body, list) else []
+    if isinstance(body, dict):
+        parts = [body.get(name) for name in WORDS]
+    inner = next((found for part in parts if depth and (found := error_details(part, depth - 1))), {})
+    outer = body if isinstance(body, dict) else {}
+    return {**outer, **{name: value for name, value in inner.items() if value is not None}}
+
+
+def _page_words(page: str) -> str:
+    """The title of a page, or its first words."""
+    title = re.search(r"<title[^>]*>(.*?)</title>", page, re.IGNORECASE | re.DOTALL)
+    text = title[1] if title else re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    return html.unescape(" ".join(text.split()))[:SHOWN]
+
+
+def _is_error(value: Json) -> bool:
+    """Whether a decoded body, or the data of an event, is an error and no answer."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(part, dict) and _is_error(part) for part in value)
+    if not isinstance(value, dict):
+        return False
+    # OpenAI puts an error into a field of that name; Anthropic sends an event of that type; vLLM calls the object so.
+    if value.get("error") or "error" in (value.get("type"), value.get("object")):
+        return True
+    # FastAPI and gateways send a fault and nothing else.
+    return not ANSWERS & value.keys() and bool(_words(value, MAX_ERROR_DEPTH))
 
 
 def decode(body: bytes) -> Json:
@@ -91,11 +149,8 @@ def decode(body: bytes) -> Json:
         raise _body_error(TOO_DEEP, body) from None
     except ValueError as error:
         raise _body_error(str(error), body) from None
-    if isinstance(value, dict):
-        # OpenAI puts an error into a field of that name; Anthropic sends an event of that type.
-        sent = value.get("error") or (value if value.get("type") == "error" else None)
-        if sent:
-            raise SentError(sent)
+    if _is_error(value):
+        raise SentError(value)
     return value
 
 
@@ -162,8 +217,9 @@ async def read_event_stream(response: Any) -> Events:
         BodyError, TooLargeError, SentError: As `decode`.
     """
     events = Events()
+    others: list[bytes] = []
     try:
-        async for data in _event_data(response.aiter_bytes()):
+        async for data in _event_data(response.aiter_bytes(), others):
             events.append(decode(data))
             if len(events) > MOST_EVENTS:
                 raise TooLargeError
@@ -173,21 +229,36 @@ async def read_event_stream(response: Any) -> Events:
             raise
     if response.num_bytes_downloaded > MOST_BYTES:
         raise TooLargeError
+    # Where an answer would have been streamed, some endpoints send an error as a whole body, with status 200.
+    with contextlib.suppress(BodyError):
+        decode(b"\n".join(others))
     return events
 
 
-async def _event_data(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The data of each event, in order, up to the end that the protocol or the connection gives."""
+async def _event_data(parts: AsyncIterator[bytes], others: list[bytes]) -> AsyncIterator[bytes]:
+    """The data of each event, in order, up to the end that the protocol or the connection gives.
+
+    Lines that are no part of an event are added to `others`.
+    """
     lines: list[bytes] = []
+    name = b""
     async for line in _lines(parts):
-        if line.startswith(b"data:"):
-            lines.append(line[5:].removeprefix(b" "))
+        if line.startswith((b"data:", b"error:")):
+            # llama.cpp sends an error in a field of that name.
+            lines.append(line.partition(b":")[2].removeprefix(b" "))
         elif not line and lines:
             data, lines = b"\n".join(lines), []
             if data.startswith(DONE):
                 await _drain(parts)
                 return
+            if name == b"error" and not data.lstrip().startswith((b"{", b"[")):
+                raise SentError(data.decode("utf-8", "replace"))
             yield data
+            name = b""
+        elif line.startswith(b"event:"):
+            name = line[6:].strip()
+        elif not line.startswith((b":", b"id:", b"retry:")):
+            others.append(line)
     if lines and not lines[0].startswith(DONE):
         yield b"\n".join(lines)
 

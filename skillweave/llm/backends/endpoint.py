@@ -8,6 +8,7 @@ from the environment, is given to the SDK, and appears nowhere else: not in erro
 import asyncio
 import json
 import os
+import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
+from skillweave.base.call_text import valid_text
 from skillweave.base.errors import ConfigError, StopError
 from skillweave.llm.backends.backend import DEADLINE, Reply, Request
 from skillweave.llm.backends.body import BodyError, Events, SentError, decode, read_event_stream
@@ -28,6 +30,7 @@ from skillweave.llm.backends.errors import (
     error_report,
     has_field,
 )
+from skillweave.llm.history import ANY_ID, valid_history
 from skillweave.llm.limits.limiter import EndpointLimiter
 from skillweave.schema.record import Json
 
@@ -121,6 +124,8 @@ class SdkBackend(ABC):
     """What a request can do without, in the order in which it is given up."""
     schema_path: ClassVar[FieldPath]
     """Where a body has the schema of the answer."""
+    call_ids: ClassVar[re.Pattern[str]] = ANY_ID
+    """What the id of a call may be in a body."""
 
     def __init__(self, model: str, settings: EndpointSettings) -> None:
         """Prepare the backend; nothing is sent, and no SDK is imported.
@@ -141,6 +146,9 @@ class SdkBackend(ABC):
         self._lock = threading.Lock()
 
     async def complete(self, request: Request) -> Reply:
+        offered = frozenset(map(_name_of, request.tools))
+        history = tuple(valid_history(request.messages, offered, self.call_ids))
+        request = replace(request, messages=history)
         body = self._unsupported.applied(merged_body(self._body(request), self._settings.extra), request.schema)
         changes: list[FieldChange] = []
         while True:
@@ -191,10 +199,11 @@ class SdkBackend(ABC):
         # Before the deadline runs, since importing an SDK takes a while.
         self._client()
         try:
+            # Halves of characters, which models write and strict parsers refuse, are replaced in all that is sent.
             # The SDK limits the time of one read; a server that sends byte after byte would never end.
             async with asyncio.timeout(self._deadline) as deadline:
                 DEADLINE.set(deadline)
-                answer = await self._send(json.dumps(body).encode("ascii"))
+                answer = await self._send(valid_text(json.dumps(body, ensure_ascii=False)).encode())
         except Exception as error:  # of the SDK, and of the transport below it, whose errors it lets through
             return self._outcome(error)
         try:
@@ -244,6 +253,11 @@ class SdkBackend(ABC):
                 if self.key_variable is None or not self._is_home:
                     _drop_account_headers(client)
             return client
+
+
+def _name_of(tool: Mapping[str, Json]) -> str:
+    function = tool.get("function")
+    return str((function if isinstance(function, dict) else tool).get("name"))
 
 
 def _drop_account_headers(client: Any) -> None:

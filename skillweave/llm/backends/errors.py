@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from skillweave.base.errors import AccessError, ProviderError
-from skillweave.llm.backends.body import BodyError, SentError, TooLargeError
+from skillweave.llm.backends.body import BodyError, SentError, TooLargeError, error_details, words_of
 from skillweave.schema.record import Json
 
 logger = logging.getLogger(__name__)
@@ -26,12 +26,21 @@ LEAST_LIMIT = 256
 """Numbers below are no limits of tokens."""
 NUMBER = re.compile(r"(?<![\w.-])\d{3,9}(?![\w-]|\.\d)")
 UNKNOWN = re.compile(r"not supported|unsupported|unknown|not permitted|unrecognized|instead", re.IGNORECASE)
+FieldPath = tuple[str, ...]
+"""Where a field stands in a body: its name, after the names of the objects around it."""
+WANTED = re.compile(r"\bmust be passed\b|\bmissing\b|\brequired\b", re.IGNORECASE)
+"""By these words an endpoint asks for a field, as DeepSeek does for reasoning, and does not refuse it."""
+EACH = "[]"
+"""In a path: every element of a list."""
+MESSAGE_FIELDS: Final[Mapping[FieldPath, frozenset[str]]] = {
+    ("messages", EACH): frozenset({"role", "content", "name", "tool_calls", "tool_call_id"}),
+    ("messages", EACH, "tool_calls", EACH): frozenset({"id", "type", "function"}),
+    ("messages", EACH, "tool_calls", EACH, "function"): frozenset({"name", "arguments"}),
+}
+"""Path -> the fields of the chat API there. All others are what an endpoint added to a reply, and may do without."""
 NEVER_CHANGED = ("model", "messages", "input", "instructions", "system", "tools", "tool_choice", "stream")
 """Fields that say what is asked, and of whom."""
 REASON_SHOWN = 200
-
-FieldPath = tuple[str, ...]
-"""Where a field stands in a body: its name, after the names of the objects around it."""
 
 CONTEXT_EXCEEDED: Final = (
     "context_length_exceeded",
@@ -105,7 +114,11 @@ class ErrorReport:
     @property
     def blames_request(self) -> bool:
         """Whether the endpoint says that the request is wrong."""
-        return self.status in BAD_REQUEST or (self.status is None and self.code in WRONG_REQUEST)
+        if self.status is not None:
+            return self.status in BAD_REQUEST
+        # In a stream, and in a body with status 200, some send nothing but words, or codes of their own.
+        says_so = not self.is_quoted and UNKNOWN.search(self.words) is not None
+        return self.code in WRONG_REQUEST or says_so
 
     def error(self, name: str) -> ProviderError:
         """Our own error, of one line; `name` is the backend's."""
@@ -134,7 +147,7 @@ def error_report(error: Exception, secret: str | None) -> ErrorReport:
     details = _details(error)
     what = f"status {status}" if status else "an error" if isinstance(error, SentError) else type(error).__name__
     cause = str(error.__cause__ or "") if status is None else ""
-    message = str(details.get("message") or error)
+    message = words_of(_body(error)) or str(error)
     if cause.startswith(UNREACHED):
         # The transport below the SDKs reports a failed connection as a timeout.
         what, message = "not reached", ""
@@ -179,9 +192,19 @@ def _code(error: Exception) -> object:
 
 def _details(error: Exception) -> Mapping[str, object]:
     """The error as the endpoint wrote it, if it wrote one."""
-    body = vars(error).get("body")
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    return inner if isinstance(inner, dict) else {}
+    return error_details(_body(error))
+
+
+def _body(error: Exception) -> object:
+    # The SDKs keep the field `error` alone, and of `{"error": true, "message": ...}` nothing but that.
+    response = vars(error).get("response")
+    try:
+        text: str = response.text if response is not None else ""
+        return json.loads(text) if text else vars(error).get("body")
+    except (ValueError, RecursionError):
+        return text
+    except Exception:  # of the HTTP library: the body was not read
+        return vars(error).get("body")
 
 
 @dataclass(frozen=True)
@@ -211,6 +234,8 @@ class FieldChange:
 
     def applied(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """A copy of a body with the change made."""
+        if EACH in self.path:
+            return {**_without(body, self.path)}
         name, *below = self.path
         changed = dict(body)
         if name not in changed:
@@ -228,7 +253,7 @@ class FieldChange:
     @property
     def in_words(self) -> str:
         """What was changed, for people."""
-        field = ".".join(self.path)
+        field = ".".join(self.path).replace(f".{EACH}", EACH)
         if self.most is not None:
             return f"{field} is lowered to {self.most}"
         return f"{field} is left out" if self.instead is None else f"{field} is sent as {self.instead}"
@@ -275,6 +300,9 @@ class UnsupportedFields:
         named = [field for field in present if _is_param(field, report.param)]
         if not named and re.split(r"\W", report.param)[0] not in NEVER_CHANGED:
             named = [field for field in present if re.search(field.words, report.words, re.IGNORECASE)]
+        if not named and not WANTED.search(report.words):
+            words = f"{report.param} {report.words}"
+            named = [field for field in _added_fields(body) if re.search(field.words, words, re.IGNORECASE)]
         changes = (_field_change(field, body, report) for field in named)
         return next((change for change in changes if change is not None), None)
 
@@ -297,6 +325,38 @@ def has_field(body: Mapping[str, Any], path: FieldPath) -> bool:
             return False
         value = value[name]
     return True
+
+
+def _added_fields(body: Mapping[str, Any]) -> list[OptionalField]:
+    """The fields of messages and calls that an endpoint once added, and that go back to it."""
+    found: dict[FieldPath, None] = {}
+    for path, known in MESSAGE_FIELDS.items():
+        for part in _parts_at(body, path):
+            found |= {(*path, name): None for name in part if name not in known}
+    return [OptionalField(path, rf"\b{re.escape(path[-1])}\b") for path in found]
+
+
+def _parts_at(body: Mapping[str, Any], path: FieldPath) -> list[Mapping[str, Any]]:
+    """The objects of a body at a path."""
+    parts: list[Any] = [body]
+    for name in path:
+        if name == EACH:
+            parts = [element for part in parts if isinstance(part, list) for element in part]
+        else:
+            parts = [part[name] for part in parts if isinstance(part, Mapping) and name in part]
+    return [part for part in parts if isinstance(part, Mapping)]
+
+
+def _without(part: Any, path: FieldPath) -> Any:
+    """A copy of what a body holds, without the field at a path."""
+    name, *below = path
+    if name == EACH:
+        return [_without(element, tuple(below)) for element in part] if isinstance(part, list) else part
+    if not isinstance(part, Mapping) or name not in part:
+        return part
+    if below:
+        return {**part, name: _without(part[name], tuple(below))}
+    return {key: value for key, value in part.items() if key != name}
 
 
 def _is_param(field: OptionalField, param: str) -> bool:

@@ -7,11 +7,13 @@ without a finish reason was cut off, and is no answer.
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from skillweave.llm.backends.backend import Reply, Request, Stop, Tokens
+from skillweave.base.call_text import read_arguments
+from skillweave.llm.backends.backend import REASONING_FIELD, Reply, Request, Stop, Tokens
 from skillweave.llm.backends.body import BodyError, Events, TokenCount, WireModel, read
 from skillweave.llm.backends.endpoint import SdkBackend
 from skillweave.llm.backends.errors import OptionalField
@@ -21,6 +23,12 @@ from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
 MEANT = "chat completion"
 """What errors call a body."""
+REASONING = ("reasoning_content", "reasoning")
+"""The fields of a message in which endpoints send reasoning."""
+RETURNED = ("extra_content", "reasoning_details", "thinking_blocks")
+"""Fields of a message that have to come back: Gemini's signatures, OpenRouter's reasoning, Claude's behind LiteLLM."""
+TEXTS = ("text", "summary", "thinking", "data")
+"""Fields inside of these that hold words, whose pieces may well be equal."""
 
 
 class OpenAIEndpoint(SdkBackend):
@@ -93,7 +101,8 @@ class ChatBackend(OpenAIEndpoint):
         return self.provider == "openai" and self._is_home
 
     def _message(self, message: Message) -> dict[str, Any]:
-        return wire_message(message)
+        # OpenAI's own endpoint gives no fields that have to come back, and refuses those of others.
+        return wire_message(message, returns_fields=not self._is_openai)
 
     def _tools(self, tools: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
         return list(tools)
@@ -108,16 +117,25 @@ class ChatBackend(OpenAIEndpoint):
         return read_chunks(events, tokens=self._settings.record_tokens)
 
 
-def wire_message(message: Message) -> dict[str, Any]:
-    """A message with the fields that chat endpoints know.
+def wire_message(message: Message, *, returns_fields: bool = True) -> dict[str, Any]:
+    """A message of a valid history with the fields that chat endpoints know.
 
     Written out, since dumping the records of a long conversation would cost more than all else in a call.
+
+    Args:
+        message: The message.
+        returns_fields: Whether the fields go back that an endpoint added to its reply, such as reasoning.
     """
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
-        wire["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+        wire["tool_calls"] = [_wire_call(call, returns_fields) for call in message.tool_calls]
+    if returns_fields and message.role == "assistant":
+        extra = message.model_extra or {}
+        if message.reasoning_content is not None:
+            wire[str(extra.get(REASONING_FIELD) or REASONING[0])] = message.reasoning_content
+        wire |= {name: extra[name] for name in RETURNED if name in extra}
     return wire
 
 
@@ -127,21 +145,32 @@ def strict_tool(tool: Mapping[str, Json]) -> dict[str, Json]:
     return {**tool, "function": {**function, "strict": True}} if isinstance(function, dict) else dict(tool)
 
 
-def _wire_call(call: ToolCall) -> dict[str, Any]:
+def _wire_call(call: ToolCall, returns_fields: bool) -> dict[str, Any]:
     arguments = call.function.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return {"id": call.id, "type": call.type, "function": {"name": call.function.name, "arguments": text}}
+    function = {"name": call.function.name, "arguments": text}
+    if not returns_fields:
+        return {"id": call.id, "type": call.type, "function": function}
+    added = call.function.model_extra or {}
+    return {"id": call.id, "type": call.type, "function": {**function, **added}, **(call.model_extra or {})}
 
 
 class ChatFunction(WireModel):
+    model_config = ConfigDict(extra="allow", protected_namespaces=())
+
     name: str | None = None
     arguments: str | dict[str, Json] | None = None
 
 
 class ChatCall(WireModel):
+    """A call, or a piece of one. Fields that a provider adds have to come back: Gemini signs calls so."""
+
+    model_config = ConfigDict(extra="allow", protected_namespaces=())
+
     index: int | None = None
-    """In streams only: the call that a piece belongs to."""
+    """In streams: the call that a piece belongs to."""
     id: str | None = None
+    type: str | None = None
     function: ChatFunction = ChatFunction()
 
 
@@ -155,6 +184,15 @@ class ChatMessage(WireModel):
     tool_calls: list[ChatCall] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    extra_content: Json = None
+    reasoning_details: Json = None
+    thinking_blocks: Json = None
+
+    @property
+    def reasoning_field(self) -> str:
+        """The field in which the reasoning came; empty if there is none. Some endpoints send it in both."""
+        given = [name for name in REASONING if getattr(self, name) is not None]
+        return next((name for name in given if getattr(self, name)), given[0] if given else "")
 
     @property
     def text(self) -> str:
@@ -232,7 +270,9 @@ def _reply(completion: ChatCompletion, *, tokens: bool = False) -> Reply:
         model=completion.model or "",
         stop=_stop(choice),
         tool_calls=tuple(_tool_call(call) for call in message.tool_calls or ()),
-        reasoning=message.reasoning_content or message.reasoning,
+        reasoning=getattr(message, message.reasoning_field, None),
+        reasoning_field=message.reasoning_field,
+        fields={name: value for name in RETURNED if (value := getattr(message, name))},
         refusal=message.refusal or None,
         tokens=_tokens(completion) if tokens else None,
     )
@@ -248,8 +288,15 @@ def _stop(choice: ChatChoice) -> Stop:
 
 
 def _tool_call(call: ChatCall) -> ToolCall:
-    function = FunctionCall(name=call.function.name or "", arguments=call.function.arguments or "")
-    return ToolCall(id=call.id or "", function=function)
+    function = FunctionCall(
+        name=call.function.name or "", arguments=call.function.arguments or "", **_added(call.function)
+    )
+    return ToolCall(id=call.id or "", function=function, **_added(call))
+
+
+def _added(part: ChatCall | ChatFunction) -> dict[str, Any]:
+    """The fields that a provider has added."""
+    return {name: value for name, value in (part.model_extra or {}).items() if value is not None}
 
 
 def _tokens(completion: ChatCompletion) -> Tokens:
@@ -286,45 +333,135 @@ def read_chunks(events: Sequence[Json], *, tokens: bool = False) -> Reply:
 
 
 def _joined_message(deltas: Sequence[ChatMessage]) -> ChatMessage:
-    return ChatMessage(
-        content="".join(delta.text for delta in deltas),
-        refusal="".join(delta.refusal or "" for delta in deltas),
-        reasoning="".join(delta.reasoning_content or delta.reasoning or "" for delta in deltas) or None,
-        tool_calls=_joined_calls([call for delta in deltas for call in delta.tool_calls or ()]),
-    )
+    joined: dict[str, Any] = {
+        "content": "".join(delta.text for delta in deltas),
+        "refusal": "".join(delta.refusal or "" for delta in deltas),
+        "tool_calls": _joined_calls([call for delta in deltas for call in delta.tool_calls or ()]),
+    }
+    field = next((delta.reasoning_field for delta in deltas if delta.reasoning_field), "")
+    if field:
+        joined[field] = "".join(delta.reasoning_content or delta.reasoning or "" for delta in deltas)
+    for name in RETURNED:
+        joined[name] = reduce(_merged, (getattr(delta, name) for delta in deltas), None)
+    return ChatMessage.model_validate(joined)
 
 
 def _joined_logprobs(pieces: Sequence[_ChunkChoice]) -> list[ChatLogprob]:
     return [token for piece in pieces if piece.logprobs for token in piece.logprobs.content or ()]
 
 
-def _joined_calls(deltas: Sequence[ChatCall]) -> list[ChatCall]:
+def _joined_calls(pieces: Sequence[ChatCall]) -> list[ChatCall]:
     """Put calls together from their pieces, in the order in which they began."""
     calls: list[ChatCall] = []
-    for delta in deltas:
-        place = _call_of(calls, delta)
+    for piece in pieces:
+        place = _place_of(piece, calls)
         if place is None:
-            calls.append(delta)
+            calls.append(piece)
         else:
-            calls[place] = _extended(calls[place], delta)
+            calls[place] = _extended(calls[place], piece)
     return calls
 
 
-def _call_of(calls: Sequence[ChatCall], delta: ChatCall) -> int | None:
-    """The index of the call that a piece belongs to; None if it begins a new one."""
-    if delta.index is None:
-        same = len(calls) - 1 if calls else None
-    else:
-        same = next((place for place in reversed(range(len(calls))) if calls[place].index == delta.index), None)
-    if same is None:
+def _place_of(piece: ChatCall, calls: Sequence[ChatCall]) -> int | None:
+    """The place of the call that a piece goes on with; None if it begins a new one."""
+    places = range(len(calls) - 1, -1, -1)
+    by_index = None if piece.index is None else next((at for at in places if calls[at].index == piece.index), None)
+    by_id = [at for at in places if piece.id and calls[at].id == piece.id]
+    if not piece.function.name:
+        # OpenAI sends name and id once. Others repeat the id: two calls may share one, then the index tells.
+        if by_id:
+            return by_index if by_index in by_id else by_id[0]
+        # Some send a new id with every piece, so an id alone begins no call where the index is known.
+        if by_index is not None:
+            return by_index
+        # Without a name there is nothing to call: a piece whose index is missing, or counts the pieces, goes on with
+        # the last call. But a model may write an empty name; such a call has an id of its own.
+        begins = not calls or (piece.id and (piece.index is not None or _is_another(calls[-1], piece)))
+        return None if begins else len(calls) - 1
+    # A name begins a call, unless it is repeated with every piece.
+    place = by_id[0] if by_id else by_index if piece.index is not None else len(calls) - 1
+    if by_index in by_id:
+        place = by_index
+    if place is None or place < 0:
         return None
-    # Some endpoints give every call the index 0, others give every piece a new id: only both together begin a call.
-    is_other = bool(delta.id and calls[same].id and delta.id != calls[same].id and delta.function.name)
-    return None if is_other else same
+    call = calls[place]
+    if call.function.name and call.function.name != piece.function.name:
+        # One id, or one index, for two tools.
+        return None
+    if piece.id and call.id and piece.id != call.id:
+        # Ollama gives every call the index 0.
+        return None
+    if piece.index is not None and call.index is not None and piece.index != call.index:
+        # One id for two calls of a tool.
+        return None
+    if _repeats(call, piece):
+        return place
+    # Nothing but a name, twice: two calls without arguments, unless id or index say that they are one.
+    is_bare = not call.function.arguments and not piece.function.arguments
+    is_bare_again = is_bare and not piece.id and piece.index is None
+    return None if is_bare_again or _is_another(call, piece) else place
 
 
-def _extended(call: ChatCall, delta: ChatCall) -> ChatCall:
-    begun, more = call.function.arguments, delta.function.arguments
+def _is_another(call: ChatCall, piece: ChatCall) -> bool:
+    """Whether what begins like an object follows a whole one: Gemini and Ollama send whole calls, some without ids."""
+    more = piece.function.arguments
+    return _is_whole(call) and (isinstance(more, dict) or (more or "").lstrip().startswith("{"))
+
+
+def _repeats(call: ChatCall, piece: ChatCall) -> bool:
+    """Whether a piece, mostly the last one, repeats a whole call."""
+    is_named = bool(piece.id and piece.function.name)
+    return is_named and piece.function.arguments == call.function.arguments and _is_whole(call)
+
+
+def _is_whole(call: ChatCall) -> bool:
+    arguments = call.function.arguments
+    return bool(arguments) and read_arguments(arguments or "").values is not None
+
+
+def _extended(call: ChatCall, piece: ChatCall) -> ChatCall:
+    begun, more = call.function.arguments, piece.function.arguments
+    if _repeats(call, piece):
+        more = None
     arguments = begun + more if isinstance(begun, str) and isinstance(more, str) else more or begun
-    function = ChatFunction(name=call.function.name or delta.function.name, arguments=arguments)
-    return ChatCall(index=call.index, id=call.id or delta.id, function=function)
+    function = {"name": call.function.name or piece.function.name, "arguments": arguments}
+    added = _merged(call.function.model_extra, piece.function.model_extra)
+    return ChatCall.model_validate(
+        {
+            **_merged(call.model_extra, piece.model_extra),
+            "index": call.index,
+            "id": call.id or piece.id,
+            "function": {**added, **function},
+        }
+    )
+
+
+def _merged(begun: Any, more: Any) -> Any:
+    """A provider's own field from its pieces: objects field by field, texts one behind the other."""
+    if begun is None or more is None:
+        return more if begun is None else begun
+    if isinstance(begun, dict) and isinstance(more, dict):
+        texts = {name: begun[name] + more[name] for name in TEXTS if _are_texts(begun.get(name), more.get(name))}
+        return {**begun, **{name: _merged(begun.get(name), value) for name, value in more.items()}, **texts}
+    if isinstance(begun, list) and isinstance(more, list):
+        return reduce(_with_element, more, begun)
+    if _are_texts(begun, more):
+        # A kind, an id or a signature that every piece repeats stands once.
+        return begun if begun == more else begun + more
+    return more
+
+
+def _are_texts(*values: object) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _with_element(elements: list[Any], element: Any) -> list[Any]:
+    """A list with a further element, or with the piece of one: the last, if index and type are the same.
+
+    OpenRouter counts `reasoning_details`; LiteLLM does not count `thinking_blocks`, of which a signature is the end.
+    """
+    last = elements[-1] if elements else None
+    if not (isinstance(last, dict) and isinstance(element, dict)) or last.get("signature"):
+        return [*elements, element]
+    is_same = all(last.get(name) == element.get(name) for name in ("index", "type"))
+    return [*elements[:-1], _merged(last, element)] if is_same else [*elements, element]

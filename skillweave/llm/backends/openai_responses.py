@@ -119,9 +119,13 @@ def _original_items(message: Message) -> list[dict[str, Any]]:
     if not any(item.get("type") == "reasoning" for item in items):
         return []
     text = "".join(_item_text(item) for item in items)
-    calls = [item.get("call_id") for item in items if item.get("type") == "function_call"]
-    is_same = text == (message.content or "") and calls == [call.id for call in message.tool_calls or ()]
-    return items if is_same else []
+    ids = [item.get("call_id") for item in items if item.get("type") == "function_call"]
+    is_same = text == (message.content or "") and ids == [call.id for call in message.tool_calls or ()]
+    if not is_same:
+        return []
+    # What the model wrote in a call may be refused; the history has it in a valid form.
+    calls = {call.id: _wire_call(call) for call in message.tool_calls or ()}
+    return [{**item, **calls[item["call_id"]]} if item.get("type") == "function_call" else item for item in items]
 
 
 def _item_text(item: Mapping[str, Any]) -> str:

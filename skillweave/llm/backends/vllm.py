@@ -21,7 +21,7 @@ from skillweave.llm.backends import process_guard
 from skillweave.llm.backends.backend import Request
 from skillweave.llm.backends.errors import OptionalField
 from skillweave.llm.backends.json_schema import guided_format
-from skillweave.llm.backends.openai_chat import ChatBackend, strict_tool
+from skillweave.llm.backends.openai_chat import REASONING, ChatBackend, strict_tool
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Message
 
@@ -54,7 +54,7 @@ class VllmBackend(ChatBackend):
         wire = super()._message(message)
         if message.role == "assistant" and message.reasoning_content:
             # Which of the two a chat template, or a version of the server, reads differs.
-            wire |= {"reasoning": message.reasoning_content, "reasoning_content": message.reasoning_content}
+            wire |= dict.fromkeys(REASONING, message.reasoning_content)
         return wire
 
     def _tools(self, tools: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:

@@ -12,6 +12,7 @@ from tests.commands import Done, ran
 from tests.learn.skill.test_run import KILLED, bytes_of, history_of, killed_after
 from tests.llm.protocols import a_completion
 from tests.llm.scripted import Act, Heard, ScriptedServer, fault, reply
+from tests.llm.strict import StrictServer
 
 COLOURS = {"sea": "blue", "grass": "green", "blood": "red", "snow": "white"}
 KEY = "sk-secret-of-this-test"
@@ -202,3 +203,30 @@ def test_a_skill_that_got_notes_is_scored_with_them(place: Path) -> None:
     assert first["action"] == "skip_no_patches"
     assert (first["previous_score"], first["current_score"]) == (0, 1)
     assert json.loads((place / "out/summary.json").read_text())["best_selection_hard"] == 1
+
+
+@pytest.mark.parametrize(
+    "function", [{"name": "look.up it", "arguments": "{}"}, {"name": "f", "arguments": '{"a": NaN'}]
+)
+def test_bad_calls_of_the_agent_do_not_stop_the_run(place: Path, function: dict[str, str]) -> None:
+    def calls_first(heard: Heard) -> Act:
+        messages = heard.body["messages"]
+        if "You " in messages[0]["content"][:4] or "Which colour" not in messages[-1]["content"]:
+            return act(heard)
+        if "number 1 of" not in messages[-1]["content"]:
+            return act(heard)
+        call = {"id": "c", "type": "function", "function": function}
+        return reply(a_completion(None, tool_calls=[call], reason="tool_calls") | USAGE)
+
+    def goes_on(heard: Heard) -> Act:
+        messages = heard.body["messages"]
+        if messages[-1]["role"] != "tool":
+            return calls_first(heard)
+        question = [said for said in messages if said["role"] == "user"]
+        return act(Heard(heard.path, heard.headers, {"messages": [messages[0], *question]}))
+
+    strict = StrictServer(goes_on)
+    with ScriptedServer(strict) as server:
+        done = trained(place, server.url, "out")
+    assert (done.returncode, strict.refused) == (0, []), done.stderr
+    assert json.loads((place / "out/summary.json").read_text())["test"]["best"]["hard"] == 1

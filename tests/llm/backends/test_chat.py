@@ -119,15 +119,16 @@ def test_tools_go_out_and_calls_come_back(httpserver: HTTPServer) -> None:
     earlier = Message(
         role="assistant",
         tool_calls=[ToolCall(id="c0", function=FunctionCall(name="find", arguments={"day": 1}))],
-        reasoning_content="hidden",
+        reasoning_content="I look first.",
     )
+    question = Message(role="user", content="Book day 1.")
     answer = Message(role="tool", content="[]", tool_call_id="c0")
-    reply = complete(httpserver, a_request(messages=(earlier, answer), tools=(tool,)))
+    reply = complete(httpserver, a_request(messages=(question, earlier, answer), tools=(tool,)))
     assert (reply.stop, reply.text) == ("tool_calls", "")
     assert reply.tool_calls[0].function == FunctionCall(name="book", arguments='{"day": 1}')
-    first, second = sent(httpserver)["messages"]
+    _, first, second = sent(httpserver)["messages"]
     assert first["tool_calls"][0]["function"]["arguments"] == '{"day": 1}'
-    assert "reasoning_content" not in first
+    assert first["reasoning_content"] == "I look first."
     assert second["tool_call_id"] == "c0"
     assert sent(httpserver)["tools"] == [tool]
 

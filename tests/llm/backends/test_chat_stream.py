@@ -87,3 +87,155 @@ def test_a_new_id_with_every_piece_begins_no_call() -> None:
 def test_calls_without_an_index_come_whole() -> None:
     chunk = a_delta("stop", tool_calls=[a_call(id="a"), a_call("find", "{}", "b")])
     assert [call.id for call in read_chunks([chunk]).tool_calls] == ["a", "b"]
+
+
+def piece(name: str | None = None, arguments: str | None = None, **more: Json) -> dict[str, Json]:
+    """A piece of a call; what is None is left out."""
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    return {**more, "function": {**function}}
+
+
+WHOLE = [("book", '{"day": 1}'), ("find", '{"day": 2}')]
+SAME = [("book", '{"day": 1}'), ("book", '{"day": 2}')]
+STREAMS: dict[str, tuple[list[dict[str, Json]], list[tuple[str, str]]]] = {
+    "no ids": (
+        [
+            piece("book", "", index=0),
+            piece(None, '{"day": 1}', index=0),
+            piece("find", "", index=1),
+            piece(None, '{"day": 2}', index=1),
+        ],
+        WHOLE,
+    ),
+    "whole calls, no ids, no index": ([piece(*call) for call in WHOLE], WHOLE),
+    "whole calls of one tool, no ids, no index": ([piece(*call) for call in SAME], SAME),
+    "whole calls, no ids, one index": ([piece(*call, index=0) for call in SAME], SAME),
+    "whole calls, ids, one index": (
+        [piece(*call, index=0, id=id) for call, id in zip(SAME, "ab", strict=True)],
+        SAME,
+    ),
+    "whole calls, one id, one index": ([piece(*call, index=0, id="a") for call in SAME], SAME),
+    "one id and two names": ([piece(*call, id="a") for call in WHOLE], WHOLE),
+    "one id and two names, in pieces": (
+        [
+            piece("book", '{"day"', id="a", index=0),
+            piece(None, ": 1}", id="a", index=0),
+            piece("find", '{"day"', id="a", index=1),
+            piece(None, ": 2}", id="a", index=1),
+        ],
+        WHOLE,
+    ),
+    "one id and two names, no index": (
+        [piece("book", '{"day": 1}', id="a"), piece("find", '{"day"', id="a"), piece(None, ": 2}", id="a")],
+        WHOLE,
+    ),
+    "one index, ids, in pieces": (
+        [
+            piece("book", '{"day"', index=0, id="a"),
+            piece(None, ": 1}", index=0),
+            piece("find", "", index=0, id="b"),
+            piece(None, '{"day": 2}', index=0),
+        ],
+        WHOLE,
+    ),
+    "one index, ids in every piece, in turn": (
+        [
+            piece("book", "", index=0, id="a"),
+            piece("find", "", index=0, id="b"),
+            piece(None, '{"day": 1}', index=0, id="a"),
+            piece(None, '{"day": 2}', index=0, id="b"),
+        ],
+        WHOLE,
+    ),
+    "in turn": (
+        [
+            piece("book", "", index=0, id="a"),
+            piece("find", "", index=1, id="b"),
+            piece(None, '{"day"', index=0),
+            piece(None, '{"day"', index=1),
+            piece(None, ": 1}", index=0),
+            piece(None, ": 2}", index=1),
+        ],
+        WHOLE,
+    ),
+    "in turn, names and ids in every piece": (
+        [
+            piece("book", "", index=0, id="a"),
+            piece("find", "", index=1, id="b"),
+            piece("book", '{"day": 1}', index=0, id="a"),
+            piece("find", '{"day": 2}', index=1, id="b"),
+        ],
+        WHOLE,
+    ),
+    "the name in every piece": (
+        [piece("book", "", index=0, id="a"), piece("book", '{"day"', index=0), piece("book", ": 1}", index=0)],
+        WHOLE[:1],
+    ),
+    "the name in every piece, no ids, no index": (
+        [piece("book", '{"day"'), piece("book", ": 1}"), piece("find", '{"day"'), piece("find", ": 2}")],
+        WHOLE,
+    ),
+    "an empty name in every further piece": (
+        [piece("book", "", index=0, id="a"), piece("", '{"day": 1}', index=0, id="")],
+        WHOLE[:1],
+    ),
+    "name and id in every piece, nothing at the end": (
+        [piece("book", '{"day": 1}', index=0, id="a"), piece("book", "", index=0, id="a")],
+        WHOLE[:1],
+    ),
+    "the whole call again at the end": (
+        [
+            piece("book", '{"day"', index=0, id="a"),
+            piece(None, ": 1}", index=0),
+            piece("book", '{"day": 1}', index=0, id="a"),
+        ],
+        WHOLE[:1],
+    ),
+    "an index that counts the pieces": (
+        [piece("book", "", index=0, id="a"), piece(None, '{"day"', index=1), piece(None, ": 1}", index=2)],
+        WHOLE[:1],
+    ),
+    "an index that counts the pieces, with the id": (
+        [
+            piece("book", "", index=0, id="a"),
+            piece(None, '{"day"', index=1, id="a"),
+            piece(None, ": 1}", index=2, id="a"),
+        ],
+        WHOLE[:1],
+    ),
+    "no index behind the first piece": (
+        [piece("book", "", index=0, id="a"), piece(None, '{"day"'), piece(None, ": 1}")],
+        WHOLE[:1],
+    ),
+    "the id later": (
+        [piece("book", "", index=0), piece(None, '{"day": 1}', index=0, id="a")],
+        WHOLE[:1],
+    ),
+    "two calls without arguments": ([piece("book", ""), piece("book", "")], [("book", ""), ("book", "")]),
+    "an object inside": (
+        [piece("book", '{"day": ', index=0, id="a"), piece("book", "{}", index=0, id="a"), piece("book", "}", index=0)],
+        [("book", '{"day": {}}')],
+    ),
+    "more than an object": (
+        [piece("book", "{}", index=0, id="a"), piece(None, '""', index=0)],
+        [("book", '{}""')],
+    ),
+    "no name": (
+        [piece("book", '{"day": 1}', index=0, id="a"), piece("", "{}", index=1, id="b")],
+        [("book", '{"day": 1}'), ("", "{}")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("pieces", "calls"), STREAMS.values(), ids=STREAMS)
+def test_calls_are_told_apart_however_they_are_cut(
+    complete: Complete, pieces: list[dict[str, Json]], calls: list[tuple[str, str]]
+) -> None:
+    events = [*(a_delta(tool_calls=[part]) for part in pieces), a_delta("tool_calls"), "[DONE]"]
+    with ScriptedServer(stream(events)) as server:
+        said = complete("openai", server, stream=True)
+    assert [(call.function.name, call.function.arguments) for call in said.tool_calls] == calls
+    # However many of them come in one event.
+    together = [a_delta(tool_calls=[*pieces]), a_delta("tool_calls"), "[DONE]"]
+    with ScriptedServer(stream(together)) as server:
+        assert complete("openai", server, stream=True).tool_calls == said.tool_calls

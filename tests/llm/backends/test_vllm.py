@@ -47,11 +47,15 @@ def test_reasoning_is_read_from_either_field(complete: Complete) -> None:
 
 
 def test_reasoning_goes_back_where_a_message_carries_it(complete: Complete) -> None:
-    said = (Message(role="assistant", content="Yes.", reasoning_content="Hm."), Message(role="user", content="Go."))
+    said = (
+        Message(role="user", content="Do you?"),
+        Message(role="assistant", content="Yes.", reasoning_content="Hm."),
+        Message(role="user", content="Go."),
+    )
     with ScriptedServer(reply(a_completion())) as server:
         complete("vllm", server, a_request(messages=said))
-    assert server.heard[0].body["messages"][0]["reasoning"] == "Hm."
-    assert server.heard[0].body["messages"][1] == {"role": "user", "content": "Go."}
+    assert server.heard[0].body["messages"][1]["reasoning"] == "Hm."
+    assert server.heard[0].body["messages"][2] == {"role": "user", "content": "Go."}
 
 
 def test_tokens_are_kept_as_sampled(complete: Complete) -> None:
