@@ -1,6 +1,5 @@
 """The commands and their options."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +7,7 @@ import typer
 
 from bench.document import BenchDocument, read_document, show_comparison, show_document, worse_groups
 from bench.suite import GROUPS, Extent, run_groups
-from skillweave.base.command import counted, run_command
+from skillweave.base.command import command_line, counted, run_command
 from skillweave.base.errors import ConfigError
 
 DOCUMENT = Path("outputs/bench.json")
@@ -51,7 +50,7 @@ def run(
     _write(document, to)
     show_document(document)
     print(f"wrote {counted(len(document.measurements), 'measurement')} to {to}; next: ", end="")
-    print(f"python -m bench compare {shlex.quote(str(to))}")
+    print(command_line("bench", "compare", to))
     raise typer.Exit(1 if document.left_out else 0)
 
 
@@ -90,4 +89,4 @@ def _write(document: BenchDocument, path: Path) -> None:
 
 def main() -> None:
     """Run a command."""
-    run_command(app)
+    run_command(app, "bench")

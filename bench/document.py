@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import command_line, counted, one_line, shell_word
 from skillweave.base.errors import ConfigError
 from skillweave.schema.record import Record
 
@@ -87,7 +87,9 @@ def read_document(path: Path) -> BenchDocument:
     try:
         return BenchDocument.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}; write it with: python -m bench run") from error
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}; write it with: {command_line('bench', 'run')}"
+        ) from error
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "the file"
@@ -174,12 +176,13 @@ def show_comparison(
     if worse:
         group = worse[0].partition(".")[0]
         print(f"{counted(len(worse), 'measurement')} over {WORSE - 1:.0%} worse, the first: {worse[0]}; next: ", end="")
-        print(f"python -m bench run --only {group} --to {file}, then compare again; if it stays, profile it")
+        print(command_line("bench", "run", "--only", group, "--to", file))
         return 1
     if now.left_out:
         print(f"{counted(len(now.left_out), 'measurement')} left out: {one_line(str(now.left_out))}; mend that first")
         return 1
-    print(f"no measurement over {WORSE - 1:.0%} worse; to make these figures the baseline: cp {file} {baseline}")
+    copy = f"cp {shell_word(file)} {shell_word(baseline)}"
+    print(f"no measurement over {WORSE - 1:.0%} worse; to make these figures the baseline, next: {copy}")
     return 0
 
 

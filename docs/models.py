@@ -1,6 +1,6 @@
 """`models.md`: how to use each kind of author, and what a default run asks of one, from the sizes that were seen."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from textwrap import fill
@@ -14,7 +14,7 @@ from synth.cli.preview import TASK_STEP, needed
 from synth.engine.pipeline import load_pipeline
 from synth.engine.run import PipelineRun, RunSpec
 from synth.engine.step import PipelineStep
-from synth.questions.sizes import ByQuestion, Sizes, StepSizes
+from synth.questions.sizes import ByQuestion, Size
 
 TEXT = """\
 # Models as authors
@@ -31,7 +31,7 @@ request.
 
 ```sh
 export OPENAI_API_KEY=...
-python -m synth run --dry-run --set llm.textual=openai/gpt-5      # shows questions and cost; sends nothing
+python -m synth run --dry-run --set llm.textual=openai/gpt-5      # questions and cost; needs no key, sends nothing
 python -m synth run --set llm.textual=openai/gpt-5 --set 'domains.seeds=[bicycle repair, lending library]'
 ```
 
@@ -186,13 +186,13 @@ with a weaker sandbox.
 
 
 SIZES = """\
-The default run (12 domains, 14 sets of them joined), if every answer is accepted at the first try, at four characters a
+The default run (12 domains, 14 sets of them joined), as recorded models answered, with repairs, at four characters a
 token:
 
 {table}
-Repairs come on top. An answer that is sent back costs its prompt and its own tokens again; in a list that is judged
-element by element, only the faulty elements are written again. The longest prompts (s04's contracts, s13's policies)
-begin with text that repeats, so providers can cache it.
+An answer that is sent back costs its prompt and its own tokens again; in a list that is judged element by element, only
+the faulty elements are written again. What one model takes may be a third more or less. The longest prompts (s04's
+contracts, s13's policies) begin with text that repeats, so providers can cache it.
 """
 
 
@@ -202,33 +202,50 @@ def page() -> str:
 
 
 def _domain() -> str:
-    """What one domain asks, and a preview of it, in a sentence."""
-    pipeline = load_pipeline().restricted("single")
-    meaning, code = (_thousands(pipeline.steps, role) for role in ("textual", "coding"))
-    previewed = _thousands([step for step in needed(pipeline) if step.name != TASK_STEP], "textual")
+    """What one domain asks, a preview of it, and two domains with the world of both, in a paragraph."""
+    one, two = forecast(ONE_DOMAIN), forecast(TWO_DOMAINS)
+    previewed = {step.name for step in needed(load_pipeline().restricted("single")) if step.name != TASK_STEP}
+    meaning, code = _thousands(one.values(), "textual"), _thousands(one.values(), "coding")
+    both = _thousands(two.values(), "textual")
+    preview = _thousands([of for name, of in one.items() if name in previewed], "textual")
     return fill(
-        f"A single domain takes {meaning:,} thousand tokens of the textual model, prompts and answers together, and "
-        f"{code:,} thousand of the coding model. A preview takes {previewed:,} thousand and its few tasks' words. "
-        "A model wrote a veterinary clinic of 17 tools and 58 tasks, all but the code, with 22 questions and 103 "
-        "thousand tokens.",
+        f"A single domain takes about {meaning:,} thousand tokens of the textual model, prompts and answers together, "
+        f"and {code:,} thousand of the coding model. A preview takes {preview:,} thousand and its few tasks' words. "
+        f"Two domains and the world of both take {both:,} thousand of the textual model: "
+        f"{MEASURED_OF_TWO:,} thousand when a model wrote them. `--dry-run` gives these same figures for any run.",
         120,
     )
 
 
-def _thousands(steps: Iterable[PipelineStep[Any]], role: str) -> int:
-    """Thousands of tokens that the questions of a role take for one domain."""
-    shipped = Sizes.shipped().steps
-    asked = [
-        (shipped.get(step.name, StepSizes()).domain.get(one.name), one) for step in steps for one in step.questions
-    ]
-    sizes = [size for size, question in asked if size is not None and question.role == role]
+MEASURED_OF_TWO = 353
+"""Thousands of tokens of the textual model that a run of two domains took."""
+MODEL: Mapping[str, Any] = {"llm": {"textual": {"model": "openai/gpt-5"}, "coding": {"model": "openai/gpt-5"}}}
+ONE_DOMAIN = {**MODEL, "task_mode": "single", "steps": {"s01_domain_expansion": {"target_domains": 1}}}
+TWO_DOMAINS = {**MODEL, "steps": {"s01_domain_expansion": {"target_domains": 2}}}
+
+
+def forecast(settings: Mapping[str, Any]) -> dict[str, list[tuple[str, Size]]]:
+    """What a run with these settings asks, as `--dry-run` forecasts it: step -> role and size of each question."""
+    with TemporaryDirectory() as folder:
+        run = PipelineRun(RunSpec(Config.model_validate(settings), Path(folder) / "none", read_only=True))
+        expected = ExpectedQuestions(run)
+        return {
+            step.name: [(question.role, asked[question.name]) for question in step.questions if question.name in asked]
+            for step in run.pipeline.steps
+            for asked in [expected.of_step(step) or {}]
+        }
+
+
+def _thousands(steps: Iterable[Sequence[tuple[str, Size]]], role: str) -> int:
+    """Thousands of tokens that the questions of a role take."""
+    sizes = [size for step in steps for asked, size in step if asked == role]
     return round(sum(size.prompt_chars + size.reply_chars for size in sizes) / CHARACTERS_PER_TOKEN / 1000)
 
 
 def _sizes() -> str:
     """What a default run asks, by step and role."""
     with TemporaryDirectory() as folder:
-        run = PipelineRun(RunSpec(Config(), Path(folder) / "none", read_only=True))
+        run = PipelineRun(RunSpec(Config.model_validate(MODEL), Path(folder) / "none", read_only=True))
         expected = ExpectedQuestions(run)
         rows = [(step, expected.of_step(step) or {}) for step in run.pipeline.steps if step.questions]
     cells = [[name, *_cells(step, asked, roles)] for step, asked in rows for name, roles in _askers(step)]

@@ -226,4 +226,4 @@ def _values(
 
 def main(arguments: list[str] | None = None) -> None:
     """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
-    run_command(lambda: app(args=arguments))
+    run_command(lambda: app(args=arguments), "evaluator", arguments)

@@ -1,15 +1,20 @@
-"""The options of a command line, checked."""
+"""The options of a command line, checked; and what they were when results were made."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from evaluator.checks import CHECKS
 from evaluator.scoring.evaluate import CheckSettings
 from evaluator.scoring.worker_pool import EvaluationSetup
-from skillweave.base.errors import ConfigError
+from skillweave.base.command import command_line
+from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.store import CACHE, Store
 from skillweave.config.load import load_config, nearest
 from skillweave.config.sections import Config, ExecutionConfig
 from skillweave.plugins import load_plugins
@@ -17,6 +22,10 @@ from skillweave.plugins import load_plugins
 MODES = ("all", "single", "prune")
 CONFIG = Path("config.yaml")
 """The configuration where none is named; if the file is missing, the defaults hold."""
+
+
+LAST_OPTIONS = f"{CACHE}/options.json"
+"""Beside the results: where the last evaluation found what it scored."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,21 @@ class EvaluationOptions:
         self.load_plugins()
         if self.check is not None and self.check not in CHECKS:
             raise ConfigError(f"--evaluator {self.check!r} is unknown; {nearest(self.check, [*CHECKS])}")
+
+    @property
+    def places(self) -> dict[str, str]:
+        """The options that name the same rollouts, dataset and configuration to another command."""
+        given = {
+            "--rollouts-dir": self.rollouts,
+            "--outputs-dir": self.outputs,
+            "--mcp-outputs-dir": self.mcp_outputs,
+            "--config": self.config_file,
+        }
+        return {name: str(path) for name, path in given.items() if path is not None}
+
+    def remember(self, store: Store) -> None:
+        """Leave the places beside the results, so that commands that read only these can say how to go on."""
+        store.write(LAST_OPTIONS, json.dumps(self.places).encode())
 
     def load_plugins(self) -> None:
         """Load the plug-ins of the command line and of the configuration. Raises ConfigError."""
@@ -115,3 +139,21 @@ class EvaluationOptions:
             version=version,
         )
         return EvaluationSetup(self.outputs, self.mcp_outputs or self.outputs, settings)
+
+
+def last_places(store: Store) -> dict[str, Path]:
+    """The places that the last evaluation left beside its results; empty if it left none, or they are gone."""
+    try:
+        value = from_json(store.read(LAST_OPTIONS)) if store.exists(LAST_OPTIONS) else {}
+    except (ArtifactError, ValueError):
+        return {}
+    places = {str(name): Path(str(path)) for name, path in value.items()} if isinstance(value, dict) else {}
+    is_whole = {"--rollouts-dir", "--outputs-dir"} <= places.keys()
+    return places if is_whole and all(path.exists() for path in places.values()) else {}
+
+
+def show_line(id: str, places: Mapping[str, str | Path]) -> str:
+    """The command that shows a trajectory, or those of a task."""
+    usual = {"--rollouts-dir": Path("rollouts"), "--outputs-dir": Path("outputs"), "--config": CONFIG}
+    given = [(name, Path(path)) for name, path in places.items() if Path(path) != usual.get(name)]
+    return command_line("evaluator", "show", id, *(word for option in given for word in option))

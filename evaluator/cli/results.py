@@ -1,10 +1,9 @@
 """`show`, `compare` and `teach`, which read results, and `run --mode prune`, which reads golden calls."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluator.cli.options import EvaluationOptions
+from evaluator.cli.options import CONFIG, EvaluationOptions, last_places, show_line
 from evaluator.kinds import KINDS
 from evaluator.replay.golden import golden_execution_of
 from evaluator.replay.rollouts import find_rollouts
@@ -16,11 +15,11 @@ from evaluator.report.teach import NEVER_SOLVED, TAUGHT, TAUGHT_TASKS, show_teac
 from evaluator.report.transcript import show_conversation
 from evaluator.scoring.evaluate import NotScoredError, checks_version
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob
-from skillweave.base.command import one_line
+from skillweave.base.command import command_line, one_line, rollout_line, shell_word
 from skillweave.base.errors import ArtifactError, ConfigError, WorldError
 from skillweave.base.progress import progress
 from skillweave.base.store import Store, locked
-from skillweave.schema.result import AgentComparisons
+from skillweave.schema.result import AgentComparison, AgentComparisons
 from skillweave.schema.score import GoldenCallNote, PrunedRecord
 from skillweave.schema.task import Task
 from skillweave.world.replay import spoiled_calls
@@ -90,9 +89,19 @@ def run_compare(a: Path, b: Path | None, output: Path | None, agents: Sequence[s
     if output is not None:
         record = AgentComparisons(comparisons=found)
         Store(output.parent, "evaluation").write(output.name, record.model_dump_json(indent=2).encode() + b"\n")
-        written = f"wrote {shlex.quote(str(output))}; "
-    print(f"{written}next: python -m evaluator show TASK --rollouts-dir ... --outputs-dir ..., for a task that flipped")
+        written = f"wrote {shell_word(output)}; "
+    print(f"{written}next: {_after_comparison(found, a, b)}")
     return 0
+
+
+def _after_comparison(found: Sequence[AgentComparison], a: Path, b: Path | None) -> str:
+    """The command that shows a task that flipped, on the side that did worse; if none can be shown, what A teaches."""
+    for one in found:
+        for task in one.flipped:
+            if places := last_places(results_in(b if b is not None and task.gain < 0 else a).store):
+                return show_line(task.task_id, places)
+    first = next(one for one in found if one.tasks)
+    return command_line("evaluator", "teach", a, "--agent", first.agent_a, "--user", first.user_a)
 
 
 def _sides(path: Path) -> ResultsByAgent:
@@ -107,14 +116,23 @@ def run_teach(path: Path, min_passes: int, max_rate: float, *, agent: str | None
     results = results_in(path)
     teaching = teach(results_of_agent(results, agent, user))
     if not teaching.taught:
-        raise ConfigError(f"{str(path)!r} holds no scored results to teach from; score first: python -m evaluator run")
+        raise ConfigError(
+            f"{str(path)!r} holds no scored results to teach from; score first: {command_line('evaluator', 'run')}"
+        )
     write_teaching(results.store, teaching, min_passes=min_passes, max_rate=max_rate)
     show_teaching(teaching, min_passes=min_passes, max_rate=max_rate)
-    folder, tasks = shlex.quote(str(results.store.root)), shlex.quote(f"@{results.store.root / TAUGHT_TASKS}")
-    print(
-        f"wrote {TAUGHT}, {TAUGHT_TASKS}, {NEVER_SOLVED} in {folder}; next: audit what was never solved "
-        f"(python -m evaluator show TASK), train on the rest: python -m rollout run --tasks {tasks}"
-    )
+    folder = results.store.root
+    places = last_places(results.store)
+    if places and teaching.never_solved:
+        print(f"to audit what was never solved: {show_line(teaching.never_solved[0].task_id, places)}")
+    if places and teaching.task_ids(min_passes=min_passes, max_rate=max_rate):
+        rollouts = places["--rollouts-dir"].parent / "rollouts-taught"
+        tasks = ["--tasks", f"@{folder / TAUGHT_TASKS}"]
+        config = places.get("--config", CONFIG)
+        following = rollout_line(places["--outputs-dir"], rollouts, *tasks, config=config)
+    else:
+        following = f"cat {shell_word(folder / NEVER_SOLVED)}"
+    print(f"wrote {TAUGHT}, {TAUGHT_TASKS}, {NEVER_SOLVED} in {shell_word(folder)}; next: {following}")
     return 0
 
 
@@ -137,7 +155,12 @@ def run_prune(options: EvaluationOptions) -> int:
         f"{counts['pruned']} of {counts['calls']} golden calls of {counts['tasks']} tasks are needless; "
         f"{counts['faults']} tasks do not replay"
     )
-    print(f"wrote {store.root / PRUNED}; next: score rollouts without them: python -m evaluator run")
+    if options.rollouts.exists():
+        given = (word for name, path in options.places.items() for word in (name, Path(path)))
+        following = command_line("evaluator", "run", *given, "--output", options.output)
+    else:
+        following = rollout_line(options.outputs, options.rollouts, config=options.config_file or CONFIG)
+    print(f"wrote {shell_word(store.root / PRUNED)}; to score rollouts without them, next: {following}")
     return 1 if counts["faults"] else 0
 
 

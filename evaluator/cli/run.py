@@ -1,12 +1,11 @@
 """`run` and `rescore`: evaluate what is owed, append each result, then write and print the summary and the report."""
 
-import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from evaluator.cli.options import EvaluationOptions
+from evaluator.cli.options import EvaluationOptions, show_line
 from evaluator.judge.judge import Judge, judge_queue
 from evaluator.replay.rollouts import RolloutIndex, find_rollouts
 from evaluator.replay.trial import UnreadableTrajectoryError
@@ -18,7 +17,7 @@ from evaluator.report.summary import SummaryBuilder
 from evaluator.report.terminal import print_line, show_ladder, show_summary
 from evaluator.scoring.evaluate import NotScoredError, checks_version
 from evaluator.scoring.worker_pool import DatasetEvaluator, EvaluationJob, EvaluationSetup, FinishedJob, evaluate_all
-from skillweave.base.command import one_line
+from skillweave.base.command import command_line, one_line, repeat_line, shell_word
 from skillweave.base.errors import ConfigError
 from skillweave.base.progress import progress
 from skillweave.base.store import CACHE, Store, digest_json, locked
@@ -71,7 +70,8 @@ def run_rescore(options: EvaluationOptions) -> int:
     """
     if not options.output.is_file():
         raise ConfigError(
-            f"there are no results at {str(options.output)!r} to compare with; score first: python -m evaluator run"
+            f"there are no results at {str(options.output)!r} to compare with; score first: "
+            + command_line("evaluator", "run", "--rollouts-dir", options.rollouts, "--outputs-dir", options.outputs)
         )
     rescored = options.output.with_name(f"{options.output.stem}.rescored.jsonl")
     before = options.output.with_name(f"{options.output.stem}.before.jsonl")
@@ -84,7 +84,7 @@ def run_rescore(options: EvaluationOptions) -> int:
         run.results = ResultsFile(options.output)
         status = publish(run)
         show_flips(flips(ResultsFile(before), run.results))
-        print(f"wrote {FLIPS} in {run.results.store.root}; the results before are {before.name}")
+        print(f"which flipped: {FLIPS} in {shell_word(run.results.store.root)}; the results before: {before.name}")
     return status
 
 
@@ -169,8 +169,9 @@ def publish(run: EvaluationRun) -> int:
     Returns:
         The exit status: 1 where a line could not be scored.
     """
-    summary, errors = _summary(run)
+    summary, errors, telling = _summary(run)
     ladder = _ladder(run)
+    run.options.remember(run.results.store)
     run.results.store.write(SUMMARY, summary.model_dump_json(indent=2).encode() + b"\n")
     write_report(
         run.results.store,
@@ -184,32 +185,39 @@ def publish(run: EvaluationRun) -> int:
     if run.options.check is not None:
         _print_check(run.options.check, summary)
     elif not run.options.quiet:
-        show_summary(summary)
-        if ladder is not None:
+        show_summary(summary, is_whole=run.options.verbose)
+        if ladder is not None and run.options.verbose:
             show_ladder(ladder)
     _print_lines(run)
     _print_some(run, errors)
     _print_judge(run)
     lost = len(run.jobs) - sum(agent.trajectories for agent in summary.by_agent)
     if lost:
-        print(f"{lost} results are gone: something else changed the file meanwhile; run the same command again")
-    output = shlex.quote(str(run.results.path))
-    report = shlex.quote(str(run.results.store.root / REPORT))
-    print(one_line(f"wrote {output}; next: open {report}, or: python -m evaluator show ID{_show_options(run)}"))
+        print(f"{lost} results are gone: something else changed the file meanwhile; to make them: {repeat_line()}")
+    folder = run.results.store.root
+    if not run.options.quiet:
+        more = "" if run.options.verbose or run.options.check is not None else "-v, "
+        print(f"by world, kind, form, level and persona: {more}{SUMMARY} and {REPORT} in {shell_word(folder)}")
+    following = show_line(telling, run.options.places) if telling is not None else repeat_line()
+    print(f"wrote {shell_word(run.results.path)}; next: {following}")
     return 1 if errors or lost or run.rollouts.bad or run.judge_faults else 0
 
 
-def _summary(run: EvaluationRun) -> tuple[EvaluationSummary, list[str]]:
-    """The summary, and a line for each result that could not be scored."""
+def _summary(run: EvaluationRun) -> tuple[EvaluationSummary, list[str], str | None]:
+    """The summary, a line for each result that could not be scored, and the scored trajectory that tells most: the
+    first that failed, else the first of all; None if none was scored."""
     summary = SummaryBuilder(
         run.evaluator.worlds.digest, seed=run.options.config.seed, unreadable=len(run.rollouts.bad)
     )
     errors: list[str] = []
+    scored: list[tuple[bool, str]] = []
     for result in run.results:
         summary.add(result)
+        if result.error is None:
+            scored = [min([*scored, (result.passed is not False, result.id)])]
         if result.error is not None:
             errors.append(f"{result.id} of {result.speakers}: {result.error.kind}: {result.error.message}")
-    return summary.record(), sorted(errors)
+    return summary.record(), sorted(errors), scored[0][1] if scored else None
 
 
 def _ladder(run: EvaluationRun) -> Ladder | None:
@@ -241,7 +249,7 @@ def _print_lines(run: EvaluationRun) -> None:
     if run.kept.keys:
         print(f"{len(run.kept.keys)} results were there already and hold")
     if run.kept.aside is not None:
-        folder = shlex.quote(str(run.results.store.root))
+        folder = shell_word(run.results.store.root)
         print(
             f"{run.kept.dropped} earlier results are of other trajectories, checks, settings or data; "
             f"as it was, the file is kept as {run.kept.aside} in {folder}"
@@ -275,12 +283,4 @@ def _print_judge(run: EvaluationRun) -> None:
     cost = "cost unknown: give llm.prices" if usage.cost_usd is None else f"{usage.cost_usd:.2f} USD"
     print(f"judged by {run.judge.name}: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {cost}")
     if run.judge_faults:
-        print(f"{run.judge_faults} conversations got no usable judgement; run the same command again")
-
-
-def _show_options(run: EvaluationRun) -> str:
-    """The options with which `show` finds the same trajectories."""
-    options = run.options
-    given = {"--rollouts-dir": options.rollouts, "--outputs-dir": options.outputs}
-    usual = {"--rollouts-dir": "rollouts", "--outputs-dir": "outputs"}
-    return "".join(f" {name} {shlex.quote(str(path))}" for name, path in given.items() if str(path) != usual[name])
+        print(f"{run.judge_faults} conversations got no usable judgement; to ask again: {repeat_line()}")

@@ -33,7 +33,10 @@ _WAIT = "One moment, please."
 
 
 class Clarify(TaskKind):
-    """A request for writes that lacks a value. What to ask for stands in `criteria.must_ask`."""
+    """A request for writes that leaves a value unsaid, which the agent has to ask for.
+
+    What to ask for stands in `criteria.must_ask`.
+    """
 
     rubric_question = "Did the agent ask for what the user had left out before it acted on it?"
     mistakes = (*TaskKind.mistakes, "guesses")

@@ -141,12 +141,12 @@ class TaskKind:
 
 
 class Do(TaskKind):
-    """A goal, something that tools and policy allow: a request for writes; look-ups serve them."""
+    """A request for writes that tools and policy allow. Look-ups serve them."""
 
     is_goal = True
 
 
 class Inform(TaskKind):
-    """A goal that look-ups serve: a question. What the user must be told stands in `criteria.communicate`."""
+    """A question that look-ups answer. What the user must be told stands in `criteria.communicate`."""
 
     is_goal = True

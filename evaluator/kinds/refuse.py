@@ -31,7 +31,10 @@ _DONE = "That is done now."
 
 
 class Refuse(TaskKind):
-    """A request that is declined. The deciding rule stands in `criteria.declined`."""
+    """A request that a rule forbids, and that must be recorded as declined.
+
+    The deciding rule stands in `criteria.declined`.
+    """
 
     is_carried_out = False
     ending = DECLINE

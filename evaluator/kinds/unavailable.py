@@ -53,7 +53,10 @@ _CHANGED: frozenset[FailureClass] = frozenset({"extra_write", "policy_violation"
 
 
 class Unavailable(TaskKind):
-    """A request that is transferred. The call that it would come to is a tool that the task hides."""
+    """A request that no offered tool serves, and that is handed over to a human.
+
+    The call that it would come to is a tool that the task hides.
+    """
 
     is_carried_out = False
     ending = TRANSFER

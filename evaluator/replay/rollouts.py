@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 from pydantic_core import from_json
 
 from evaluator.replay.trial import LONGEST_ID, agent_of, ids_of
+from skillweave.base.command import command_line
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.schema.result import UNNAMED, SpeakerNames
 from skillweave.schema.trajectory import RETRIED_ERRORS
@@ -84,7 +85,10 @@ def find_rollouts(root: Path) -> RolloutIndex:
         ArtifactError: A file cannot be read.
     """
     if not root.exists():
-        raise ConfigError(f"there is no rollouts folder {str(root)!r}; give the one that `python -m rollout run` wrote")
+        raise ConfigError(
+            f"there is no rollouts folder {str(root)!r}; give one with --rollouts-dir, or write it with: "
+            f"{command_line('rollout', 'run', '--rollouts-dir', root)}"
+        )
     found = RolloutIndex(files=[root] if root.is_file() else list(_files(root)))
     if not found.files:
         raise ConfigError(f"rollouts folder {str(root)!r} holds no *.jsonl; give the one that a rollout run wrote")

@@ -16,6 +16,14 @@
     element.append(...children.filter((child) => child !== null && child !== ""));
     return element;
   };
+  // A browser, a mail or a chat may write the same address with other characters escaped.
+  const decoded = (hash) => {
+    try {
+      return decodeURIComponent(hash);
+    } catch {
+      return hash;
+    }
+  };
   const link = (target, text) => {
     const element = make("a", "", text);
     element.href = "#" + target;
@@ -131,9 +139,17 @@
     if (strayed !== null && document.getElementById("divergence") === null) made.append(mark(strayed));
   };
 
+  // An anchor names its trajectory, so that a link holds when the page is made again; and the speakers where several
+  // have that id. Ids hold a `#`, and may hold anything else.
   const several = sections.length > 1;
+  const shared = new Set(items.map((item) => item.id).filter((id, at, ids) => ids.indexOf(id) !== at));
+  const anchors = items.map((item) => {
+    const parts = shared.has(item.id) ? [item.id, item.agent, item.user] : [item.id];
+    return "trajectory-" + parts.map(encodeURIComponent).join("/");
+  });
   const rows = items.map((item, at) => {
-    const row = link(`trajectory-${at}`, "");
+    const row = link(anchors[at], "");
+    row.addEventListener("click", () => open(at));
     row.append(make("span", "id", item.id), make("span", item.passed ? "good" : "bad", outcome(item)));
     if (several) row.append(make("span", "note", `${item.agent} with ${item.user}`));
     return row;
@@ -141,6 +157,15 @@
   list.append(...rows);
 
   const isWanted = (name, of) => controls[name].value === "" || controls[name].value === of[name];
+
+  // The trajectory that is shown; null where the filter leaves none.
+  let current = null;
+  const open = (at, why = "No trajectory fits these filters.") => {
+    current = at;
+    rows.forEach((row, place) => (place === at ? row.setAttribute("aria-current", "true") : row.removeAttribute("aria-current")));
+    if (at === null) detail.replaceChildren(make("p", "note", why));
+    else show(items[at]);
+  };
 
   const filter = () => {
     const wanted = controls.search.value.trim().toLowerCase();
@@ -156,6 +181,15 @@
     });
     count.textContent = `${shown} of ${items.length}`;
     for (const one of sections) one.hidden = !["agent", "user"].every((name) => isWanted(name, one.dataset));
+    // The pane shows one of the list: the one that is searched for by its whole id, else what it showed, else the first.
+    const isNamed = (at) => items[at].id.toLowerCase() === wanted;
+    const named = rows.findIndex((row, at) => !row.hidden && isNamed(at));
+    const isListed = current !== null && !rows[current].hidden;
+    if (isListed && (named < 0 || isNamed(current))) return;
+    const first = named < 0 ? rows.findIndex((row) => !row.hidden) : named;
+    const isLinked = current !== null && first >= 0 && location.hash.startsWith("#trajectory-");
+    if (isLinked) history.replaceState(null, "", "#" + anchors[first]);
+    open(first < 0 ? null : first);
   };
 
   const choice = (name, values) => {
@@ -203,20 +237,25 @@
   }
 
   const select = () => {
-    const found = /^#trajectory-(\d+)$/.exec(location.hash);
-    const at = found === null ? -1 : Number(found[1]);
-    if (at < 0 || at >= items.length) return;
-    rows.forEach((row, place) => row.setAttribute("aria-current", String(place === at)));
-    show(items[at]);
+    if (!location.hash.startsWith("#trajectory-")) return;
+    const named = decoded(location.hash);
+    let at = anchors.findIndex((anchor) => named === decoded("#" + anchor));
+    if (at < 0) at = items.findIndex((item) => named === "#trajectory-" + item.id);
+    if (at < 0) {
+      open(null, `${named.slice("#trajectory-".length)} is not on this page.`);
+      return;
+    }
+    if (rows[at].hidden) {
+      // Whoever opens a link wants to see it, whatever was filtered before.
+      for (const control of Object.values(controls)) control.value = "";
+      filter();
+    }
+    open(at);
     const { top } = detail.getBoundingClientRect();
     if (top < 0 || top > innerHeight / 2) detail.scrollIntoView();
   };
   addEventListener("hashchange", select);
   document.getElementById("browser").hidden = false;
   filter();
-  if (items.length && !/^#trajectory-\d+$/.test(location.hash)) {
-    rows[0].setAttribute("aria-current", "true");
-    show(items[0]);
-  }
   select();
 })();

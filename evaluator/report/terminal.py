@@ -23,6 +23,7 @@ from skillweave.schema.evaluation import (
     PassCount,
     TrialGroup,
 )
+from skillweave.schema.result import FAILURE_CLASSES
 from skillweave.text_calls import NO_PARSER
 
 LONGEST_CELL = 80
@@ -34,6 +35,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """Print a table, if it has rows. The first column is aligned left, the others right."""
     if not rows:
         return
+    title = one_line(title)
     columns, *cells = ([_cell(text) for text in row] for row in (columns, *rows))
     if sys.stdout.isatty():
         _print_rich(title, columns, cells)
@@ -70,29 +72,60 @@ def _print_rich(title: str, columns: Sequence[str], cells: Sequence[Sequence[str
     Console(highlight=False).print(table)
 
 
-def show_summary(summary: EvaluationSummary) -> None:
-    """Print the summary."""
+def show_summary(summary: EvaluationSummary, *, is_whole: bool = True) -> None:
+    """Print the verdict on each agent in a line, then how they failed; with `is_whole` all tables too."""
+    for agent in summary.by_agent:
+        print_line(verdict(agent))
+    if not summary.by_agent:
+        print_line("no trajectories")
     if summary.unreadable_lines:
         print_line(f"{summary.unreadable_lines} lines are no trajectories")
     if len(summary.checks_versions) > 1:
         versions = ", ".join(summary.checks_versions)
         print_line(f"scored by {len(summary.checks_versions)} versions of the checks: {versions}")
-    if not summary.by_agent:
-        print_line("no trajectories")
-    for agent_summary in summary.by_agent:
-        _print_agent(agent_summary)
-    if len(summary.by_agent) > 1:
-        _print_agents(summary.by_agent)
-    _print_users(summary.by_agent)
+    if is_whole:
+        for agent in summary.by_agent:
+            _print_agent(agent)
+        if len(summary.by_agent) > 1:
+            _print_agents(summary.by_agent)
+        _print_users(summary.by_agent)
+    else:
+        _print_failures(summary.by_agent)
+    for agent in summary.by_agent:
+        if agent.simulated_user.is_unreliable:
+            print_line(
+                f"WARNING: {agent.user} left {_percent(agent.simulated_user.left_share)} of its conversations with "
+                f"{agent.agent} early, more than {MAX_LEFT_SHARE:.0%}: scores with this user are unreliable"
+            )
+
+
+def verdict(agent: AgentSummary) -> str:
+    """What came of an agent's trajectories, in a line: how many passed of how many scored, and what is not scored."""
+    all, one = agent.overall, agent.overall.pass_at_k.get(1)
+    lost = ", ".join(f"{count} {kind}" for kind, count in agent.not_scored.items())
+    rate = f"{all.passed} of {all.scored} scored passed"
+    if one is not None:
+        rate += f", pass@1 {_estimate(one)}"
+    rest = f"{agent.trajectories - agent.scored} owed: {lost}" if lost else "none owed"
+    return f"{_name(agent)}: {rate}; {rest}"
+
+
+def _print_failures(agents: Sequence[AgentSummary]) -> None:
+    """One table of how the agents failed, a column for each."""
+    found = {name for agent in agents for name in agent.failures}
+    classes = [*(name for name in FAILURE_CLASSES if name in found), *sorted(found - {*FAILURE_CLASSES})]
+    counts = [(name, *(_failed(agent, name) for agent in agents)) for name in classes]
+    names = [_name(agent) for agent in agents] if len(agents) > 1 else ["trials"]
+    print_table("Failures", ("class", *names), counts)
+
+
+def _failed(agent: AgentSummary, name: str) -> str:
+    entry = agent.failures.get(name)
+    return "-" if entry is None else f"{entry.count} ({_percent(entry.share)})"
 
 
 def _print_agent(agent: AgentSummary) -> None:
-    lost = ", ".join(f"{count} {kind}" for kind, count in agent.not_scored.items())
-    print_line(
-        f"{_name(agent)}: {agent.trajectories} trajectories, {agent.scored} scored"
-        + (f", {_percent(agent.not_scored_share)} not scored: {lost}" if lost else "")
-    )
-    print_table("All", ("", *_FIGURES), _group_rows({"all": agent.overall}))
+    print_table(_name(agent), ("", *_FIGURES), _group_rows({"all": agent.overall}))
     for name, groups in agent.by.items():
         if len(groups) > 1:
             print_table(f"By {name}", (name, *_FIGURES), _group_rows(groups))
@@ -134,12 +167,6 @@ def _print_users(agents: list[AgentSummary]) -> None:
             "user_left: the user left while a question was open, its request neither done, declined nor handed over, "
             "or without a word of what it wanted later"
         )
-    for agent in agents:
-        if agent.simulated_user.is_unreliable:
-            print_line(
-                f"WARNING: {agent.user} left {_percent(agent.simulated_user.left_share)} of its conversations with "
-                f"{agent.agent} early, more than {MAX_LEFT_SHARE:.0%}: scores with this user are unreliable"
-            )
 
 
 def _name(agent: AgentSummary) -> str:

@@ -1,7 +1,6 @@
 """The command `interop export`: what is asked for, which examples that is, and the files that come of it."""
 
 import json
-import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ from interop.export.selection import (
 from interop.export.writer import StagedFile, file_of, write_rows
 from interop.options import ExportOptions
 from skillweave.base.code import CodeIndex
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import command_line, counted, one_line, shell_word
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.progress import progress
 from skillweave.base.store import CACHE, Store, digest_file, digest_json, locked
@@ -110,7 +109,7 @@ def run_export(options: ExportOptions) -> int:
                 shutil.rmtree(store.root / CACHE, ignore_errors=True)
             raise
         if _is_complete(known, code, store):
-            print(f"this export is complete already; {_next(run, store)}")
+            print(f"this export is complete already; {_next(store)}")
         else:
             _export(run, known, code)
         shutil.rmtree(store.root / CACHE, ignore_errors=True)
@@ -128,10 +127,9 @@ def _refuse_options(options: ExportOptions, format: ExportFormat) -> None:
             if given is not None:
                 raise ConfigError(f"{option} does not fit {name!r}: it is a format of tasks, without trajectories")
     elif options.rollouts is None:
-        outputs = shlex.quote(str(options.outputs))
+        made_by = command_line("rollout", "run", "--outputs-dir", options.outputs, "--rollouts-dir", "rollouts")
         raise ConfigError(
-            f"{name!r} is a format of trajectories; give a folder with --rollouts; make one with: "
-            f"python -m rollout run --outputs-dir {outputs} --rollouts-dir rollouts"
+            f"{name!r} is a format of trajectories; give a folder with --rollouts; make one with: {made_by}"
         )
 
 
@@ -336,8 +334,18 @@ def _say(run: ExportRun, files: Mapping[str, str]) -> None:
     for reason, count in sorted(run.left_out.by.items()):
         print(f"  left out: {count:,} ({one_line(reason)})")
     written = ", ".join(f"{file} ({counted(run.figures.rows[split], 'row')})" for split, file in files.items())
-    print(one_line(f"wrote {written} and {CARD}; {_next(run, run.store)}"))
+    if run.format.use:
+        split, file = next(iter(files.items()))
+        places = {"folder": run.store.root, "file": run.store.root / file, "outputs": run.options.outputs}
+        words = {
+            "split": split,
+            "interop": command_line("interop"),
+            **{name: shell_word(at) for name, at in places.items()},
+        }
+        print(f"to use it: {run.format.use.format(**words)}")
+    print(f"wrote {one_line(written)} and {CARD}, which says how to load it; {_next(run.store)}")
 
 
-def _next(run: ExportRun, store: Store) -> str:
-    return f"next: {run.format.next.replace('{folder}', str(store.root))}"
+def _next(store: Store) -> str:
+    """The command to give next. Trainers load an export, and none of them needs to be installed here."""
+    return f"next: cat {shell_word(store.root / CARD)}"

@@ -39,8 +39,8 @@ def trained_messages(
         reasoning: Whether to keep the agent's reasoning.
 
     Raises:
-        LeftOut: The agent says nothing, a message of it is all thought, a call has no result, or a system message stands
-            in the middle.
+        LeftOut: The agent says nothing, a message of it is all thought, a call has no result, or a system message
+            stands in the middle.
     """
     told_apart = tell_thoughts_apart(messages)
     if any(map(_is_all_thought, told_apart)):

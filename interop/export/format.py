@@ -82,8 +82,10 @@ class ExportFormat:
     """Where the loss mask is, in one sentence for the card; empty: the format has none."""
     load: str = 'from datasets import load_dataset\n\ndataset = load_dataset("{folder}")'
     """A few lines of Python that load it, for the card; `{folder}` is the folder."""
-    next: str = "python -c \"import datasets; print(datasets.load_dataset('{folder}'))\""
-    """The command to give next, which loads it or trains with it; `{folder}` is the folder."""
+    use: str = ""
+    """The command by which a trainer or its server takes it, in a shell. `{folder}`, `{file}` and `{outputs}` stand for
+    the folder, the first file in it and the dataset, `{split}` for that file's split, `{interop}` for our own program;
+    words in capitals are the user's to fill in. Empty: the card has all there is to say."""
     companions: Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]] | None = None
     """Further text files beside the data, such as a loader's own index: takes the splits written and what the card
     says by heading; gives name -> text."""

@@ -80,4 +80,4 @@ def main(arguments: list[str] | None = None) -> None:
 
     Exit status: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted.
     """
-    run_command(lambda: app(args=arguments))
+    run_command(lambda: app(args=arguments), "learn", arguments)

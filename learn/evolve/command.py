@@ -1,6 +1,5 @@
 """The command `learn evolve`: the first set, then iteration after iteration. A killed run goes on where it was."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from learn.evolve.history import HISTORY, PAGE, history_of, write_history
 from learn.evolve.iteration import IterationPlace, prepare_first, run_iteration
 from learn.evolve.settings import EvolveSetup, completed, fix_settings
 from learn.evolve.tasks import TaskSets, apart, task_sets
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import command_line, counted, shell_word
 from skillweave.base.store import Store, locked
 from skillweave.config.load import load_section
 from skillweave.plugins import load_plugins
@@ -65,7 +64,7 @@ def run_evolve(options: EvolveOptions) -> int:
             write_history(setup, history, _commands(setup, number))
             _say_iteration(history[-1])
     traces = _commands(setup, config.evolve.iterations)[0]
-    print(one_line(f"wrote {shlex.quote(str(store.root / HISTORY))} and {PAGE}; next: {traces}"))
+    print(f"wrote {shell_word(store.root / HISTORY)} and {PAGE}; next: {traces}")
     return 0
 
 
@@ -91,14 +90,16 @@ def _say_iteration(entry: Mapping[str, Any]) -> None:
 
 def _commands(setup: EvolveSetup, last: int) -> Sequence[str]:
     """What to do next, after so many iterations."""
-    root, outputs = setup.store.root, shlex.quote(str(setup.outputs))
+    root, outputs = setup.store.root, setup.outputs
 
-    def at(number: int, name: str) -> str:
-        return shlex.quote(str(root / IterationPlace(number).folder / name))
+    def at(number: int, name: str) -> Path:
+        return root / IterationPlace(number).folder / name
 
-    traces = f"--to {shlex.quote(str(root / 'traces'))} --outputs {outputs}"
+    held_out, results = "held_out", "results.jsonl"
+    to: list[str | Path] = ["--to", root / "traces", "--outputs", outputs]
+    of_last: list[str | Path] = ["--rollouts-dir", at(last, held_out), "--outputs-dir", outputs]
     return [
-        f"python -m learn traces {at(0, 'held_out')} {at(last, 'held_out')} {traces}",
-        f"python -m evaluator compare {at(0, 'results.jsonl')} {at(last, 'results.jsonl')}",
-        f"python -m evaluator show ID --rollouts-dir {at(last, 'held_out')} --outputs-dir {outputs}",
+        command_line("learn", "traces", at(0, held_out), at(last, held_out), *to),
+        command_line("evaluator", "compare", at(0, results), at(last, results)),
+        command_line("evaluator", "show", "ID", *of_last),
     ]

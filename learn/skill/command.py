@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shlex
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from learn.traces.command import write_traces
 from rollout.cli.run import RolloutOptions, run_record
 from rollout.shards import Cast, opened_cast, servers_of
 from rollout.world.source import WorldTasks, reasoning_warnings
-from skillweave.base.command import one_line
+from skillweave.base.command import command_line, one_line, rollout_line, shell_word
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import digest_text, locked
 from skillweave.config.llm import AuthorConfig
@@ -265,7 +264,7 @@ async def _evaluate(
             f"soft {score.soft:.3f}"
         )
     folder.write_json(EVALUATION, {"skill": str(options.skill), "digest": digest_text(skill), "splits": scores})
-    written = shlex.quote(str(folder.store.root / EVALUATION))
+    written = shell_word(folder.store.root / EVALUATION)
     print(f"wrote {written}; next: {_use(options, config, Path(str(options.skill)))}")
     return 0
 
@@ -282,12 +281,12 @@ def step_line(record: StepRecord) -> str:
 def _use(options: SkillOptions, config: LearnConfig, skill: Path) -> str:
     """The command that uses a skill: rolls agents out with it, or scores it on questions of a folder."""
     if config.skill.items.split_dir is not None:
-        given = shlex.quote(str(options.config))
-        return f"python -m learn skill --config {given} --eval-only --skill {shlex.quote(str(skill))} --split test"
-    return (
-        f"python -m rollout run --config {shlex.quote(str(options.config))} --split test "
-        f"--rollouts-dir rollouts-with-skill --set rollout.skill={shlex.quote(str(skill))}"
-    )
+        config_file = options.config
+        return command_line(
+            "learn", "skill", "--config", config_file, "--eval-only", "--skill", skill, "--split", "test"
+        )
+    given = ("--split", "test", "--set", f"rollout.skill={json.dumps(str(skill), ensure_ascii=False)}")
+    return rollout_line(Path(config.outputs_dir), Path("rollouts-with-skill"), *given, config=options.config)
 
 
 def _show(
@@ -325,4 +324,4 @@ def _show(
                 split="test",
                 config=config,
             )
-    print(f"wrote {shlex.quote(str(page))}; next: {_use(options, config, best)}")
+    print(f"wrote {shell_word(page)}; next: {_use(options, config, best)}")

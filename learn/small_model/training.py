@@ -16,6 +16,7 @@ from learn.small_model.folder import SmallModel, refuse_occupied, save
 from learn.small_model.network import Network, Shape, loss
 from learn.small_model.reading import Piece, read
 from learn.small_model.vocabulary import COLUMNS, Vocabulary
+from skillweave.base.command import command_line, shell_word
 
 RARE = 0.2
 """Share of the conversations below which a word is rare: only such words are hidden in slots now and then."""
@@ -99,7 +100,8 @@ def run_training(data: Path, to: Path, seed: int, settings: TrainingSettings, sa
     done = {"seed": seed, "threads": torch.get_num_threads(), "losses": losses, **figures}
     seconds = round(time.monotonic() - began, 1)
     save(SmallModel(network, vocabulary, settings.window), to, asdict(settings), {**done, "seconds": seconds})
-    say(f"wrote {to} after {seconds:g} seconds; next: python -m learn.small_model serve {to}")
+    serve = command_line("learn.small_model", "serve", to)
+    say(f"wrote {shell_word(to)} after {seconds:g} seconds; next: {serve}")
 
 
 def _epochs(

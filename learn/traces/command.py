@@ -1,6 +1,5 @@
 """The command `learn traces`: score two rollouts folders, write what changed, and say it in a few lines."""
 
-import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from learn.traces.change import by_class, figures_of, groups_of
 from learn.traces.figures import PASSED, TraceFigures, TraceSide
 from learn.traces.page import measures_of, traces_page
 from learn.traces.side import require_one_run, scored_folder
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import counted, one_line, shell_word
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import CACHE, Store, locked
 from skillweave.config.sections import Config
@@ -38,7 +37,7 @@ def run_traces(before: Path, after: Path, outputs: Path, to: Path, split: Split 
     for line in summary_lines(figures):
         shown = one_line(line)
         print(shown if len(shown) <= LONGEST_LINE else f"{shown[: LONGEST_LINE - 1]}…")
-    print(one_line(f"wrote {FIGURES} and {PAGE} in {shlex.quote(str(to))}; next: open {shlex.quote(str(to / PAGE))}"))
+    print(f"wrote {PAGE}, for a browser, and {FIGURES} in {shell_word(to)}; next: cat {shell_word(to / FIGURES)}")
     return 0
 
 

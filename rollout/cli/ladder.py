@@ -4,7 +4,6 @@ If the order does not hold, an agent can pass tasks without understanding them, 
 """
 
 import asyncio
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
@@ -23,8 +22,9 @@ from rollout.offline.agents import offline_agent
 from rollout.offline.user import offline_user
 from rollout.trajectory import RolloutSettings
 from rollout.world.source import ContractOpener, WorldTasks
-from skillweave.base.command import one_line
+from skillweave.base.command import command_line, rollout_line, shell_word
 from skillweave.base.errors import ConfigError
+from skillweave.base.manifest import MANIFEST
 from skillweave.base.progress import progress
 from skillweave.base.store import Store, digest_bytes
 from skillweave.config.sections import Config
@@ -76,7 +76,9 @@ def tasks_for_ladder(config: Config, sample: int | None) -> list[Task]:
     dataset = Dataset(Path(config.outputs_dir))
     tasks = sampled(dataset, sample, config.seed)
     if not tasks:
-        raise ConfigError(f"there are no tasks in {config.outputs_dir!r}; write some with: python -m synth run")
+        raise ConfigError(
+            f"there are no tasks in {config.outputs_dir!r}; write some with: {command_line('synth', 'run')}"
+        )
     return tasks
 
 
@@ -294,12 +296,16 @@ def run_ladder(options: RolloutOptions, sample: int | None) -> int:
     show_ladder(ladder)
     _show_groups("form", [rung.by_form for rung in ladder.rungs])
     _show_groups("level", [rung.by_level for rung in ladder.rungs])
-    outputs = shlex.quote(config.outputs_dir)
-    failed = f"{ladder.oracle_failed[0]}*" if ladder.oracle_failed else None
-    following = (
-        f"python -m rollout run --outputs-dir {outputs} --tasks {shlex.quote(failed)}"
-        if failed
-        else f"python -m synth verify {outputs}"
-    )
-    print(one_line(f"wrote {shlex.quote(str(evaluation / LADDER))}; next: {following}"))
+    outputs = Path(config.outputs_dir)
+    if ladder.oracle_failed:
+        # Where the oracle fails, its conversation shows why. It goes to a folder of its own, which is no other run's.
+        oracle = evaluation / "oracle"
+        at: list[str | Path] = ["--outputs-dir", outputs, "--rollouts-dir", oracle, "--config", options.config]
+        given = ["--agent", "offline/oracle", "--user", "offline/user", "--tasks", ladder.oracle_failed[0]]
+        following = command_line("rollout", "run", *at, *given)
+    elif (outputs / MANIFEST).is_file():
+        following = command_line("synth", "verify", outputs)
+    else:
+        following = rollout_line(outputs, options.rollouts, config=options.config)
+    print(f"wrote {shell_word(evaluation / LADDER)}; next: {following}")
     return 1 if ladder.wrong else 0

@@ -1,7 +1,6 @@
 """The command `rollout run`: what is asked for, which conversations are not there yet, and what it says of them."""
 
 import asyncio
-import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from rollout.parts import blamed
 from rollout.shards import Sink, hold_here, hold_in_shards, is_held_here, opened_cast, servers_of, skill_of
 from rollout.task import TaskSource
 from rollout.world.source import WorldTasks, reasoning_warnings, user_config, user_warning
-from skillweave.base.command import one_line
+from skillweave.base.command import command_line, counted, one_line, repeat_line, shell_word
 from skillweave.base.errors import ConfigError, StopError
 from skillweave.base.progress import ProgressDisplay, progress
 from skillweave.base.store import digest_text, locked
@@ -31,6 +30,9 @@ from skillweave.schema.record import Json
 from skillweave.schema.task import Split
 from skillweave.text_calls import NO_PARSER
 from skillweave.workers import require_runner
+
+CONFIG = Path("config.yaml")
+"""The configuration file if none is named."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def selected(source: TaskSource, globs: Sequence[str], limit: int | None, split:
         raise ConfigError(
             f"no task matches --tasks {' '.join(globs)!r}; there are {len(ids)}, such as {examples}"
             if ids
-            else "there are no tasks; write some with: python -m synth run"
+            else f"there are no tasks; write some with: {command_line('synth', 'run')}"
         )
     return in_turns(matching, limit)
 
@@ -244,28 +246,27 @@ def show_report(
     if spent is not None:
         print(f"stopped: {one_line(str(spent))}", file=sys.stderr)
     left = asked - tally.done + tally.owed
-    if left:
-        print(f"{left} trajectories are owed; run the same command again")
     defects = tally.errors["world"]
+    rollouts = shell_word(options.rollouts)
     if defects:
-        print(
-            f"{defects} trajectories are lost to defects of the dataset; see them with: "
-            f"python -m synth verify {shlex.quote(config.outputs_dir)}"
-        )
-    print(f"wrote {shlex.quote(str(options.rollouts))}; next: {_scoring(config, options)}")
+        verify = command_line("synth", "verify", Path(config.outputs_dir))
+        print(f"{counted(defects, 'trajectory')} lost to defects of the dataset; wrote {rollouts}; next: {verify}")
+    elif left:
+        kept = len(held.done) + asked - left
+        print(f"{counted(left, 'trajectory')} owed, {kept:,} kept in {rollouts}; next: {repeat_line()}")
+    else:
+        print(f"wrote {rollouts}; next: {_scoring(config, options)}")
     return 1 if left or defects else 0
 
 
 def _scoring(config: Config, options: RolloutOptions) -> str:
     """The command that scores these rollouts."""
-    outputs = shlex.quote(config.outputs_dir)
-    name = options.rollouts.name
-    folder = Path(config.outputs_dir, "evaluation", "" if name == "rollouts" else name)
-    results = shlex.quote(str(folder / "results.jsonl"))
-    return (
-        f"python -m evaluator run --rollouts-dir {shlex.quote(str(options.rollouts))} "
-        f"--outputs-dir {outputs} --output {results}"
-    )
+    outputs, name = Path(config.outputs_dir), options.rollouts.name
+    results = Path(outputs, "evaluation", "" if name == "rollouts" else name, "results.jsonl")
+    words: list[str | Path] = ["--rollouts-dir", options.rollouts, "--outputs-dir", outputs, "--output", results]
+    if options.config != CONFIG:
+        words += ["--config", options.config]
+    return command_line("evaluator", "run", *words)
 
 
 def _show_tally(config: Config, tally: RunFigures) -> None:

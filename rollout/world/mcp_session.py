@@ -16,6 +16,7 @@ import mcp_types as types
 
 from rollout.task import Answer, Definition, RolloutError
 from rollout.world.mcp_server import ClientTask, ServerProcess
+from skillweave.base.command import command_line
 from skillweave.base.errors import ArtifactError, WorldError
 from skillweave.schema.contract import TRANSFER
 from skillweave.schema.record import Json
@@ -203,7 +204,7 @@ class HeldServer:
             if by_server.get(name) != by_contract.get(name):
                 raise WorldError(
                     f"the server of {self._task.world!r} does not offer {name!r} as its contract does; "
-                    "make the server again with `python -m synth run`"
+                    f"make the server again with: {command_line('synth', 'run')}"
                 )
         return expected
 

@@ -1,19 +1,22 @@
-"""What every command shares: exit statuses, interrupts, and processes that end with the command."""
+"""What every command shares: exit statuses, interrupts, the command to give next, and processes that end with it."""
 
 import atexit
 import ctypes
 import gc
 import io
 import os
+import shlex
 import signal
 import sys
 import threading
 import time
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from multiprocessing.connection import Connection
+from pathlib import Path, PurePath
 from types import FrameType
 
 from skillweave.base.errors import ArtifactError, ConfigError, SkillweaveError
@@ -83,6 +86,69 @@ def keeping_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+_launcher = "python -m"
+"""How this process's program was started, and so how commands that it advises are."""
+_given: list[str] = []
+"""The program's name and the words that it was given."""
+
+
+def advise_as(launcher: str) -> None:
+    """Begin every command that is advised from now on with this in place of `python -m`, such as `skillweave`."""
+    global _launcher
+    _launcher = launcher
+
+
+def command_line(program: str, *words: str | PurePath) -> str:
+    """A command to give next, as a shell reads it. This is the one place that says how a program is started.
+
+    Args:
+        program: `synth`, `rollout`, or a module such as `learn.small_model`.
+        words: Verbs, options and their values as text; files and folders as paths.
+    """
+    return " ".join([_launcher, program, *map(shell_word, words)])
+
+
+def rollout_line(outputs: Path, rollouts: Path, *words: str | PurePath, config: Path = Path("config.yaml")) -> str:
+    """The command that rolls agents out in a dataset, into a folder that holds no other rollouts.
+
+    Args:
+        outputs: The dataset.
+        rollouts: The folder; if it is there already, the first of `-2`, `-3`, ... that is not.
+        words: Further options.
+        config: The configuration; without one a rollout does not begin, so the line writes it where it is missing.
+    """
+    folders = (rollouts.with_name(f"{rollouts.name}-{number}") if number > 1 else rollouts for number in count(1))
+    free = next(folder for folder in folders if not os.path.lexists(folder))
+    usual = config == Path("config.yaml")
+    given: list[str | PurePath] = [] if usual else ["--config", config]
+    line = command_line("rollout", "run", "--outputs-dir", outputs, "--rollouts-dir", free, *words, *given)
+    return line if config.is_file() else f"{command_line('synth', 'init-config', config)} && {line}"
+
+
+def repeat_line() -> str:
+    """The command that was given, to be given again; `the same command` where none was, as from Python."""
+    return command_line(*_given) if _given else "the same command"
+
+
+def shell_word(word: str | PurePath) -> str:
+    """A word as a shell reads it, on one line, whatever is in it. A path is never taken for an option."""
+    text = str(word)
+    if isinstance(word, PurePath) and text.startswith("-"):
+        text = f"./{text}"
+    if text.isprintable():
+        return shlex.quote(text)
+    # Quotes do not keep a line break or a terminal's control character from being one.
+    quoted = "".join(
+        f"\\{character}"
+        if character in "\\'"
+        else character
+        if character.isprintable()
+        else "".join(f"\\x{byte:02x}" for byte in os.fsencode(character))
+        for character in text
+    )
+    return f"$'{quoted}'"
+
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
 
@@ -91,15 +157,18 @@ _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
 not warn of that."""
 
 
-def run_command(program: Callable[[], object]) -> None:
+def run_command(program: Callable[[], object], name: str = "", arguments: Sequence[str] | None = None) -> None:
     """Run a command's program, and end the process if it fails.
 
     Args:
         program: The program. It returns if its work is done (exit status 0), and may end the process itself.
+        name: What `command_line` calls it: `synth`.
+        arguments: The words of the command line; None: the process's own.
 
     Raises:
         SystemExit: With 1 if the work failed, 2 for wrong usage or configuration, 130 if it was interrupted.
     """
+    _given[:] = [name, *(sys.argv[1:] if arguments is None else arguments)] if name else []
     _make_quiet()
     try:
         try:
@@ -151,8 +220,9 @@ def one_line(text: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with its noun: `1 item`, `3 items`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """A count with its noun: `1 item`, `3 items`, `2 trajectories`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def _escaped(character: str) -> str:

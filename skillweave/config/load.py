@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from skillweave.base.command import command_line
 from skillweave.base.errors import ConfigError
 from skillweave.config.sections import Config
 
@@ -132,7 +133,7 @@ def _read(path: Path) -> Raw:
         text = path.read_text("utf-8")
     except FileNotFoundError as error:
         raise ConfigError(
-            f"configuration {str(path)!r} does not exist; write one with: python -m synth init-config"
+            f"configuration {str(path)!r} does not exist; write one with: {command_line('synth', 'init-config', path)}"
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"configuration {str(path)!r} cannot be read: {_one_line(error)}") from error

@@ -6,7 +6,7 @@ They share the ledger, the budget, the cache, the cassette that is recorded, and
 import logging
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from skillweave.config.llm import AuthorConfig, EndpointConfig, LlmConfig, is_ht
 from skillweave.config.load import nearest
 from skillweave.llm.backends.anthropic import AnthropicBackend
 from skillweave.llm.backends.backend import Backend, OfflineAnswer, Sampling
+from skillweave.llm.backends.endpoint import MissingKeyError
 from skillweave.llm.backends.openai_chat import OpenAIEndpoint
 from skillweave.llm.backends.vllm import VllmBackend
 from skillweave.llm.budget import SharedBudget
@@ -169,23 +170,38 @@ class EndpointLimiters:
         return self._limiters[endpoint]
 
 
-def check_authors(llm: LlmConfig, authors: Iterable[AuthorConfig]) -> None:
+def check_authors(llm: LlmConfig, authors: Iterable[AuthorConfig]) -> list[str]:
     """Check what a run would refuse, for a dry run. Nothing is sent, and nothing is written.
+
+    A key is needed only by whoever asks, so one that is missing is no fault here.
 
     Args:
         llm: The section `llm` of the configuration.
         authors: All that the run may ask, those of `fallback` included.
 
+    Returns:
+        The environment variables that have to hold a key before the run, and hold none.
+
     Raises:
-        ConfigError: An author has no key, no price for a budget, or a provider that does not exist.
+        ConfigError: An author has no price for a budget, or a provider that does not exist.
         ArtifactError: A cassette cannot be read.
     """
     EndpointLimiters(llm, llm.max_concurrency)
+    missing: dict[str, None] = {}
     for author in authors:
         spec = spec_of(author, llm)
         budget_price(spec.name, llm)
         if spec.provider != "offline":
-            provider_backend(spec, None, None)
+            try:
+                provider_backend(spec, None, None)
+            except MissingKeyError as error:
+                missing[error.variable] = None
+    return [*missing]
+
+
+def key_note(variables: Sequence[str]) -> str:
+    """What a dry run says of keys that `check_authors` found missing, in a line; empty if none is."""
+    return f"before the run, set the key that it will need: {', '.join(variables)}" if variables else ""
 
 
 def price_of(name: str, llm: LlmConfig) -> Price | None:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from skillweave.base.command import command_line
 from skillweave.base.errors import ArtifactError
 from skillweave.base.store import Stamp, Store, digest_file, digest_json
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
@@ -92,7 +93,8 @@ class Dataset:
         if actual != task.initial_state.digest:
             raise ArtifactError(
                 f"task {task.id!r} was proven on the state {task.initial_state.digest[:12]!r}, and {expected!r} gives "
-                f"{actual[:12]!r}; one of the two was changed: run `python -m synth verify` on the dataset"
+                f"{actual[:12]!r}; one of the two was changed; see what else was: "
+                + command_line("synth", "verify", self.store.root)
             )
         return world
 

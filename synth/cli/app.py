@@ -189,7 +189,7 @@ def main(source: "PipelineSource | None" = None, arguments: list[str] | None = N
         source: The pipeline; the product's by default.
         arguments: The command line's words; the process's own by default.
     """
-    run_command(lambda: app(args=arguments, obj=source))
+    run_command(lambda: app(args=arguments, obj=source), "synth", arguments)
 
 
 def _source(context: typer.Context) -> "PipelineSource":

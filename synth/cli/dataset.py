@@ -6,11 +6,10 @@ show that its content is right, `verify` runs all gates again, and every server 
 
 import json
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import command_line, counted, one_line, rollout_line, shell_word
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import MANIFEST, ItemOutput, Manifest
 from skillweave.base.progress import progress
@@ -89,7 +88,8 @@ def verify_outputs(source: PipelineSource, outputs: Path, options: PipelineOptio
     if _lacks_tasks(source, manifest):
         print(f"{intact}, but no run has come to the tasks, so none is proven; next: {options.command('status')}")
         return 1
-    print(f"{intact}; next: python -m rollout run --outputs-dir {shlex.quote(str(outputs))}")
+    rollouts = outputs.parent / ("rollouts" if outputs.name == "outputs" else f"rollouts-{outputs.name}")
+    print(f"{intact}; next: {rollout_line(outputs, rollouts, config=options.config)}")
     return 0
 
 
@@ -202,7 +202,7 @@ def write_dataset_card(options: PipelineOptions) -> None:
     folder = options.folder()
     if not write_card(folder, options.load().card.license):
         raise ConfigError(f"{str(folder)!r} holds no tasks; write some with: {options.command('run')}")
-    print(one_line(f"wrote {Path(folder, CARD)}; next: python -m synth verify {shlex.quote(str(folder))}"))
+    print(f"wrote {shell_word(folder / CARD)}; next: {command_line('synth', 'verify', folder)}")
 
 
 def decontaminate(outputs: Path, files: Sequence[Path]) -> int:
@@ -221,14 +221,16 @@ def decontaminate(outputs: Path, files: Sequence[Path]) -> int:
     dataset = Dataset(outputs)
     tasks = [task for world in dataset.tasks.worlds for task in dataset.tasks.of(world)]
     if not tasks:
-        raise ConfigError(f"{str(outputs)!r} holds no tasks; write some with: python -m synth run")
+        run = command_line("synth", "run", "--outputs-dir", outputs)
+        raise ConfigError(f"{str(outputs)!r} holds no tasks; write some with: {run}")
     comparison = BenchmarkComparison(tasks, _tools(dataset.store, dataset.tasks.worlds))
     for file in files:
         comparison.add(str(file).encode("utf-8", "backslashreplace").decode(), read_benchmark(file))
     result = comparison.result()
     dataset.store.write(DECONTAMINATION_FILE, f"{result.model_dump_json(indent=2)}\n".encode())
     _show(result)
-    print(f"wrote {outputs / DECONTAMINATION_FILE}")
+    following = command_line("synth", "card", "--outputs-dir", outputs)
+    print(f"wrote {shell_word(outputs / DECONTAMINATION_FILE)}; next: {following}")
     return 0
 
 

@@ -4,12 +4,12 @@ An item is expected to ask what it asked before; else what similar items asked; 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from skillweave.base.command import counted
 from skillweave.llm.backends.backend import Reply
-from skillweave.llm.connections import UNPAID, price_of
+from skillweave.llm.connections import UNPAID, key_note, price_of
 from skillweave.llm.ledger import cost_in_words
 from skillweave.schema.reports import total_metrics
 from synth.cli.display import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX, show_table
@@ -19,7 +19,12 @@ from synth.engine.drive import require_settled
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import RunListener, Schedule
 from synth.engine.step import ALL, JOIN, PipelineStep
-from synth.questions.sizes import ByQuestion, Size, StepSizes, asked_in, times, together
+from synth.questions.sizes import ByQuestion, Size, Sizes, StepSizes, asked_in, times, together
+
+
+def is_unpaid(author: str) -> bool:
+    """Whether an author, `provider/model`, costs nothing and is never sent back: it is no model."""
+    return author.partition("/")[0] in UNPAID
 
 
 class ExpectedQuestions(ExpectedItems):
@@ -28,16 +33,40 @@ class ExpectedQuestions(ExpectedItems):
     def of_item(self, step: PipelineStep[Any], key: str) -> ByQuestion:
         """What an item will ask."""
         similar = self._similar(step, key)
-        if similar:
-            return times(together([asked_in(record) for record in similar]), 1 / len(similar))
-        return self._of_new(step, key)
+        if not similar:
+            return self._of_new(step, key)
+        askings = [asking for record in similar for asking in record.askings]
+        is_paid = {asking.question for asking in askings if not is_unpaid(asking.author)}
+        found = times(together([asked_in(record) for record in similar]), 1 / len(similar))
+        return self._by_author(step, found, measured=is_paid)
 
     def of_step(self, step: PipelineStep[Any]) -> ByQuestion | None:
         """What a step will ask whose items are not known yet; None if no sizes are known either."""
         sizes = self._shipped.get(step.name)
         if sizes is None:
             return None if step.questions else {}
-        return sizes.of(self._domains, self._joined)
+        return self._by_author(step, sizes.of(self._domains, self._joined))
+
+    def _by_author(
+        self, step: PipelineStep[Any], asked: ByQuestion, measured: Collection[str] = frozenset()
+    ) -> ByQuestion:
+        """What the authors of this run take where the offline author takes so much.
+
+        Args:
+            step: The step that asks.
+            asked: What it asks the offline author.
+            measured: Questions that a model was asked.
+        """
+        models = {
+            question.name
+            for question in step.questions
+            if question.role == "textual" and not is_unpaid(self._run.authors.first(step.name, question.role) or "")
+        }
+        sizes = Sizes.shipped()
+        return {
+            name: sizes.by_model(name, size) if name in models and name not in measured else size
+            for name, size in asked.items()
+        }
 
     def _of_new(self, step: PipelineStep[Any], key: str) -> ByQuestion:
         sizes = self._shipped.get(step.name)
@@ -46,8 +75,8 @@ class ExpectedQuestions(ExpectedItems):
         if sizes is None:
             return {question.name: Size(asked=1) for question in step.questions}
         if key == ALL:
-            return sizes.of(self._domains, self._joined)
-        return self._of_one(sizes, key)
+            return self._by_author(step, sizes.of(self._domains, self._joined))
+        return self._by_author(step, self._of_one(sizes, key))
 
     def _of_one(self, sizes: StepSizes, key: str) -> ByQuestion:
         return sizes.combination if self._is_joined(key) else sizes.domain
@@ -90,6 +119,12 @@ class CostEstimate(NamedTuple):
         return f"{self.tokens_in + self.tokens_out:,.0f} tokens{offline if self.offline_tokens else ''}"
 
     @property
+    def words(self) -> str:
+        """Questions, tokens and cost in words."""
+        cost = f"{self.cost}{': give prices in llm.prices' if self.unpriced else ''}"
+        return f"{self.questions:,.0f} questions, {self.tokens}, cost {cost}"
+
+    @property
     def cost(self) -> str:
         """The cost in words."""
         return cost_in_words(self.cost_usd, math.ceil(self.unpriced))
@@ -115,6 +150,8 @@ class CostForecast:
         self._asked = [asking for record in run.manifest.items() for asking in record.askings]
         self.has_offline = False
         """Whether any of the questions is asked offline."""
+        self.has_models = False
+        """Whether any is asked of a model."""
         self.is_measured = False
         """Whether characters were taken for tokens as measured in this folder."""
 
@@ -137,10 +174,11 @@ class CostForecast:
     def _with(self, estimate: CostEstimate, size: Size, author: str) -> CostEstimate:
         authors = tuple(dict.fromkeys([*estimate.authors, author]))
         estimate = estimate._replace(questions=estimate.questions + size.asked, authors=authors)
-        if author.partition("/")[0] in UNPAID:
+        if is_unpaid(author):
             self.has_offline = True
             tokens = (size.prompt_chars + size.reply_chars) / CHARACTERS_PER_TOKEN
             return estimate._replace(offline_tokens=estimate.offline_tokens + tokens)
+        self.has_models = True
         chars_in, chars_out = self._characters(author)
         reply = Reply("", round(size.prompt_chars / chars_in), output_tokens=round(size.reply_chars / chars_out))
         price = price_of(author, self._run.spec.config.llm)
@@ -216,7 +254,11 @@ ESTIMATE_HEADER = ("step", "items", "questions", "tokens in", "tokens out", "cos
 
 
 def show_estimate(
-    run: PipelineRun, before: Sequence[PipelineStep[Any]], steps: Sequence[PipelineStep[Any]], options: PipelineOptions
+    run: PipelineRun,
+    before: Sequence[PipelineStep[Any]],
+    steps: Sequence[PipelineStep[Any]],
+    options: PipelineOptions,
+    missing_keys: Sequence[str] = (),
 ) -> None:
     """Print a line for each item that would be done, or may be, then a table of questions, tokens and cost.
 
@@ -225,6 +267,7 @@ def show_estimate(
         before: Steps that have to be up to date already.
         steps: The steps after them that would run.
         options: What the command line says.
+        missing_keys: Environment variables that have to hold a key before the run.
 
     Raises:
         ConfigError: A step of `before` is not up to date.
@@ -251,9 +294,9 @@ def show_estimate(
     for path in owed:
         print(f"{path}: would be joined again, missing or changed")
     if would or not owed:
-        _show_sums(run, would, unknown, options)
+        _show_sums(run, would, unknown, options, missing_keys)
     else:
-        print(f"all items are up to date; nothing was written; to join: {options.command('run')}")
+        print(f"all items are up to date; nothing was written; to join, next: {options.command('run')}")
 
 
 def _show_sums(
@@ -261,6 +304,7 @@ def _show_sums(
     would: list[tuple[PipelineStep[Any], str]],
     unknown: list[PipelineStep[Any]],
     options: PipelineOptions,
+    missing_keys: Sequence[str],
 ) -> None:
     if not would:
         again = retry_proposal(run, options)
@@ -275,13 +319,13 @@ def _show_sums(
     total = CostEstimate.summed(rows)
     show_table(ESTIMATE_HEADER, [row.cells() for row in (*rows, total) if row.items or row.questions])
     print(_assumptions(expected, forecast))
-    print(
-        f"in all about {total.questions:,.0f} questions, {total.tokens}, {total.cost}; nothing was written; "
-        f"to run: {options.command('run')}"
-    )
+    if note := key_note(missing_keys):
+        print(note)
+    print(f"in all about {total.words}; nothing was written; next: {options.command('run')}")
 
 
 def _assumptions(expected: ExpectedQuestions, forecast: CostForecast) -> str:
     sizes = "what this folder's items asked before, else " if expected.is_measured else ""
     offline = "; what is asked offline takes no tokens and costs nothing" if forecast.has_offline else ""
-    return f"estimated from {sizes}what a default run asked, {forecast.characters}{offline}"
+    models = ", how recorded models answered (with repairs)" if forecast.has_models else ""
+    return f"estimated from {sizes}what a default run asked{models}, {forecast.characters}{offline}"

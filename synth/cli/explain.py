@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
-from skillweave.base.command import one_line
+from skillweave.base.command import counted, one_line
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import ItemOutput, ItemRecord, Manifest
 from skillweave.base.store import Store
@@ -96,7 +96,8 @@ def _show_tasks(store: Store, output: ItemOutput, options: PipelineOptions) -> N
         print(
             one_line(f"{task.get('id')}  {task.get('kind'):11}  {task.get('split'):10}  {faults:14}  {_opening(task)}")
         )
-    print(f"{len(tasks)} tasks; the whole story of one: {options.command('explain', 'ID')}")
+    first = str(tasks[0].get("id")) if tasks else "ID"
+    print(f"{counted(len(tasks), 'task')}; next, the whole story of one: {options.command('explain', first)}")
 
 
 def _opening(task: dict[str, Json]) -> str:

@@ -5,13 +5,13 @@ at the folder take them from there, so that what they advise to run next is the 
 """
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillweave.base.command import command_line
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import CACHE, Store
 from skillweave.config.load import ConfigKeyError, load_config, path_of_override
@@ -83,16 +83,16 @@ class PipelineOptions:
 
     def command(self, *words: str) -> str:
         """A command line for the same configuration, settings and outputs folder, to be given as advice."""
-        arguments = list(words)
+        arguments: list[str | Path] = list(words)
         if self.config != DEFAULT_CONFIG:
-            arguments += ["--config", str(self.config)]
+            arguments += ["--config", self.config]
         if self.outputs is not None:
-            arguments += ["--outputs-dir", self.outputs]
+            arguments += ["--outputs-dir", Path(self.outputs)]
         if "run" in words and self.seed is not None:
             arguments += ["--seed", str(self.seed)]
         for override in self.overrides if "run" in words else ():
             arguments += ["--set", override]
-        return f"python -m synth {shlex.join(arguments)}"
+        return command_line("synth", *arguments)
 
     def remember(self, store: Store) -> None:
         """Leave the options in the outputs folder."""

@@ -15,9 +15,11 @@ from multiprocessing.util import get_temp_dir
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import counted, one_line, repeat_line
 from skillweave.base.errors import ConfigError, SkillweaveError
 from skillweave.base.store import locked
+from skillweave.llm.connections import cache_path
+from skillweave.llm.models import NETWORK
 from skillweave.schema.contract import Tool
 from skillweave.schema.reports import QuestionMetrics, total_metrics
 from skillweave.schema.task import Task
@@ -97,7 +99,7 @@ def show_preview(source: PipelineSource, options: PipelineOptions, service: str)
             for line in _preview(Dataset(run.store.root)):
                 print(line)
             _show_figures(run, usage.askings())
-    print(f"nothing was written; next, the whole domain: {whole.command('run')}")
+    print(f"nothing was written; for the whole domain, next: {whole.command('run')}")
     return 0
 
 
@@ -125,11 +127,20 @@ def _require_tasks(
     fault = f"stopped: {why_stopped}" if why_stopped is not None else _fault(run, steps)
     if fault and are_all_offline(usage.askings()):
         raise ConfigError(fault)
-    if fault:
-        raise SkillweaveError(
-            f"{fault}; the cache keeps the answers: to have all questions asked anew, add --set llm.cache=false; "
-            f"to go on from here, and keep the domain: {whole.command('run')}"
-        )
+    if not fault:
+        return
+    has_cache = cache_path(run.spec.config.llm) is not None
+    kept = sum(
+        asking.kept + asking.replies
+        for asking in usage.askings()
+        if has_cache and asking.author.partition("/")[0] in NETWORK
+    )
+    if not kept:
+        raise SkillweaveError(f"{fault}; no answer was kept, so all is asked anew; next: {repeat_line()}")
+    raise SkillweaveError(
+        f"{fault}; the cache keeps {counted(kept, 'answer')}: to have all questions asked anew, add --set "
+        f"llm.cache=false; to go on from here, and keep the domain, next: {whole.command('run')}"
+    )
 
 
 def _fault(run: PipelineRun, steps: Sequence[PipelineStep[Any]]) -> str | None:
@@ -202,10 +213,7 @@ def _show_figures(run: PipelineRun, askings: list[QuestionMetrics]) -> None:
     print(f"this preview took {counted(took.asked, 'question')}, {tokens_of(took):,} tokens, {cost_of(took)}")
     forecast = CostForecast(run)
     total = CostEstimate.summed([forecast.of(step, 1, asked) for step, asked in _whole_domain(run)])
-    print(
-        f"a whole domain takes about {total.questions:,.0f} questions, {total.tokens}, {total.cost}: as it went here, "
-        "and for servers and tasks as in a default run"
-    )
+    print(f"a whole domain takes about {total.words}; as it went here, and for servers and tasks as in a default run")
 
 
 def _whole_domain(run: PipelineRun) -> list[tuple[PipelineStep[Any], ByQuestion]]:

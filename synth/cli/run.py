@@ -82,8 +82,8 @@ def run_pipeline(source: PipelineSource, options: PipelineOptions, selection: St
             store.refuse_other_than_folder()
             run = PipelineRun(replace(spec, read_only=True, fresh=frozenset(step.name for step in fresh)))
             before, steps = selection.split(run.pipeline)
-            run.check(steps)
-            show_estimate(run, before, steps, options)
+            missing_keys = run.check(steps)
+            show_estimate(run, before, steps, options, missing_keys)
             return 0
         store.prepare()
         with locked(store):

@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import command_line, counted, one_line, shell_word
 from skillweave.base.errors import ConfigError
 from skillweave.base.manifest import ItemRecord, Manifest
 from skillweave.base.store import Store
@@ -49,7 +49,8 @@ def show_services() -> None:
         [name, ", ".join(setting.topic for setting in service.header.settings)] for name, service in catalogue().items()
     ]
     show_table(["service", "seed domains"], rows)
-    print("for other services name a model in llm.textual; next: python -m synth preview 'SEED DOMAIN'")
+    first = next(iter(catalogue().values())).header.settings[0].topic
+    print(f"for other services name a model in llm.textual; next: {command_line('synth', 'preview', first)}")
 
 
 def write_config(source: PipelineSource, path: Path) -> None:
@@ -65,7 +66,7 @@ def write_config(source: PipelineSource, path: Path) -> None:
         raise ConfigError(f"{str(path)!r} is there already; remove it, or name another file") from error
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be written: {error.strerror}") from error
-    print(f"wrote {path}; next: python -m synth run --config {path}")
+    print(f"wrote {shell_word(path)}; next: {command_line('synth', 'run', '--config', path)}")
 
 
 def config_text(package: str = "synth.steps") -> str:
@@ -140,7 +141,7 @@ def show_status(source: PipelineSource, options: PipelineOptions, *, questions: 
         print(f"{count:,} questions were answered offline; see how with: {options.command('status', QUESTIONS)}")
     for line in _spending(folder, config.llm.budget_usd):
         print(line)
-    print(f"read from {config.outputs_dir}; next: {options.command('run', '--dry-run')}")
+    print(f"read from {shell_word(folder)}; next: {options.command('run', '--dry-run')}")
 
 
 def _row(step: str, records: Sequence[ItemRecord]) -> list[str]:

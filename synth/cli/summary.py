@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import command_line, counted, one_line, repeat_line, shell_word
 from skillweave.base.manifest import ItemRecord
 from synth.artifacts import BLUEPRINTS, CONTRACTS, QUERIES, SERVERS
 from synth.cli.display import QuestionUsage, are_all_offline, duration, table_lines, usage_note
@@ -227,17 +227,20 @@ def _fallback_answers(report: RunReport) -> "Counter[str]":
 
 def _last_line(report: RunReport, options: PipelineOptions) -> str:
     run, outputs = report.run, report.run.spec.outputs
-    why_stopped = run.executor.why_stopped
-    if why_stopped is not None:
-        return f"stopped: {why_stopped}; what was finished is kept in {outputs}; run the same command to go on"
+    why_stopped, logs = run.executor.why_stopped, shell_word(outputs / "logs")
     if run.executor.is_stopped:
-        return f"interrupted; what was finished is kept in {outputs}; run the same command to go on"
+        settled = len(report.schedule.records)
+        kept = f"{counted(settled, 'item')} kept in {shell_word(outputs)}" if settled else "no item was finished"
+        if why_stopped is None:
+            return f"interrupted; {kept}; next: {repeat_line()}"
+        # What stopped it has to be mended first: the same command alone would stop again.
+        return f"stopped: {one_line(why_stopped)}; {kept}; once that is mended, go on with: {repeat_line()}"
     if report.failures:
-        return f"{'; '.join(report.failures)}; see {outputs / 'logs'}; {'; '.join(_remedies(report, options))}"
+        return f"{'; '.join(report.failures)}; see {logs}; {'; '.join(_remedies(report, options))}"
     written = sum(len(record.outputs) for record in report.schedule.records.values())
     is_whole = bool(report.steps) and report.steps[-1] == run.pipeline.steps[-1]
-    following = f"python -m synth verify {outputs}" if is_whole else options.command("run")
-    return f"wrote {counted(written, 'artifact')} to {outputs}; next: {following}"
+    following = command_line("synth", "verify", outputs) if is_whole else options.command("run")
+    return f"wrote {counted(written, 'artifact')} to {shell_word(outputs)}; next: {following}"
 
 
 def _remedies(report: RunReport, options: PipelineOptions) -> list[str]:
@@ -245,7 +248,7 @@ def _remedies(report: RunReport, options: PipelineOptions) -> list[str]:
     states = {record.state for record in report.all_records}
     remedies: list[str] = []
     if "failed" in states:
-        remedies.append("the same command does failed items again")
+        remedies.append(f"to do failed items again: {repeat_line()}")
     if "rejected" in states:
         offline = "the offline author gives the same answer each time: name a model in llm.textual, or take other seeds"
         remedies.append(retry_proposal(report.run, options) or offline)

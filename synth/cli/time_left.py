@@ -4,6 +4,7 @@ An item is expected to take what it took before; else what similar items took; e
 in units, and the pace of this run so far says how long a unit is here.
 """
 
+import math
 import sys
 import threading
 import time
@@ -36,7 +37,8 @@ from synth.questions.sizes import UNIT_S, Sizes, StepSizes, keys_of
 
 DOMAIN_COUNT = "target_domains"
 COMBINATION_COUNT = "cross_domain_combinations"
-"""Parameters of steps that say how many domains and combinations a run makes."""
+COMBINATION_SIZE = "max_domains_per_combo"
+"""Parameters of steps that say how many domains and combinations a run makes, and how large these are."""
 SUPPOSED_UNITS = 5.0
 """How many units of work the usual pace counts for, beside what was done."""
 MOST_NAMED = 3
@@ -73,9 +75,12 @@ class ExpectedItems:
         shipped = Sizes.shipped()
         self._shipped = shipped.steps
         self._domains = self._param(DOMAIN_COUNT, shipped.domains)
-        self._joined = (
-            self._param(COMBINATION_COUNT, shipped.combinations) if run.spec.config.task_mode != "single" else 0
-        )
+        self._joined = 0
+        if run.spec.config.task_mode != "single":
+            # Two domains make one combination, however many are wanted.
+            sizes = range(2, min(self._domains, self._param(COMBINATION_SIZE, 2)) + 1)
+            possible = sum(math.comb(self._domains, size) for size in sizes)
+            self._joined = min(self._param(COMBINATION_COUNT, shipped.combinations), possible)
 
     @property
     def is_measured(self) -> bool:

@@ -19,7 +19,7 @@ from skillweave.config.sections import Config
 from skillweave.llm import models as configured
 from skillweave.llm.ask import AuthorChain
 from skillweave.llm.backends.backend import Backend, Reply, Request
-from skillweave.llm.connections import Connections
+from skillweave.llm.connections import Connections, check_authors
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import AuthorSpec
 
@@ -82,6 +82,23 @@ class Authors:
         *others, last = named
         backends = [*(self._backend(author, is_last=False) for author in others), self._backend(last, is_last=True)]
         return AuthorChain(backends, self.ledger, self._config.llm.continuations)
+
+    def missing_keys(self, asked: Iterable[tuple[str, str]]) -> list[str]:
+        """Check the authors of steps and roles as `line` does, and connect none.
+
+        Args:
+            asked: Pairs of a step and a role.
+
+        Returns:
+            The environment variables that hold no key, and have to before anybody is asked.
+
+        Raises:
+            ConfigError, ArtifactError: As `line`, but for a key.
+        """
+        authors = {_key(author): author for step, role in asked for author in self._configured(step, role)}
+        for author in authors.values():
+            spec_of(author, self._config)
+        return check_authors(self._config.llm, authors.values())
 
     def names(self, step: str, role: str) -> list[str]:
         """`provider/model` of each author of a role in a step, in the order in which they are asked."""

@@ -160,8 +160,11 @@ class PipelineRun:
         step = self.pipeline.step(record.step)
         return self.results.keep(record, self.staleness.fingerprint(step), self.staleness.authors_of(step, record.key))
 
-    def check(self, steps: Sequence[PipelineStep[Any]]) -> None:
+    def check(self, steps: Sequence[PipelineStep[Any]]) -> list[str]:
         """Check what steps need, without asking anybody or writing anything.
+
+        Returns:
+            The environment variables that hold no key. A run that only looks needs none; any other is refused.
 
         Raises:
             ConfigError: An author is unknown or has no key, a budget has no price, no seed domain is known to the
@@ -170,13 +173,15 @@ class PipelineRun:
         """
         require_runner(self.spec.config.execution)
         _require_sharing(self.spec.config)
-        for step in steps:
-            for question in step.questions:
-                self.authors.line(step.name, question.role)
+        asked = [(step.name, question.role) for step in steps for question in step.questions]
+        missing = self.authors.missing_keys(asked)
+        for name, role in [] if self.spec.read_only else asked:
+            self.authors.line(name, role)
         if steps and steps[0] is self.pipeline.steps[0]:
             roles = {question.role for question in steps[0].questions}
             self.authors.check_seeds(steps[0].name, roles, self.setting.seeds)
         require(self.setting.sandbox.minimum)
+        return missing
 
     def warm_up(self, steps: Sequence[PipelineStep[Any]]) -> None:
         """Do what items of these steps will need in any case, while there is nothing else to do."""

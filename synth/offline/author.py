@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 
 from skillweave.base.code import CodeIndex
+from skillweave.base.command import command_line
 from skillweave.base.errors import AuthorError, ConfigError
 from skillweave.base.store import digest_json, digest_text
 from skillweave.llm.backends.backend import Request
@@ -92,7 +93,7 @@ class OfflineAuthor:
             else:
                 return
         if unknown:
-            raise ConfigError(f"domains.seeds: {unknown[0]}; all known: python -m synth list-services")
+            raise ConfigError(f"domains.seeds: {unknown[0]}; all known: {command_line('synth', 'list-services')}")
 
     def _code_digest(self, module: str) -> str:
         if module not in self._code_digests:

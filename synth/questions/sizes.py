@@ -1,9 +1,11 @@
 """Sizes of a run: what each step asks, how long prompts and answers are, and what time it takes, for a domain and for a
 combination.
 
-`sizes.json` holds the sizes of a default run. Dry runs, and estimates of the time that is left, use them if the outputs
-folder has no records yet. Time is in units: what a core takes for `for i in range(20_000_000): x += i`. To measure them
-again on the outputs folder of a finished run: python -m synth.questions.sizes OUTPUTS
+`sizes.json` holds the sizes of a default run. Dry runs, `docs/models.md`, and estimates of the time that is left use
+them if the outputs folder has no records yet. The offline author, whose run was measured, is never sent back; models
+are, and write more. What recorded models took for each of its questions is in the file, too. Time is in units: what a
+core takes for `for i in range(20_000_000): x += i`. To measure them again on the outputs folder of a finished run:
+python -m synth.questions.sizes OUTPUTS [--answers CASSETTE ...]
 """
 
 import argparse
@@ -24,6 +26,8 @@ from skillweave.schema.reports import QuestionMetrics
 from synth.artifacts import DOMAIN_COMBINATIONS, DOMAIN_TOPICS
 
 FILE = "sizes.json"
+PAIRWISE = frozenset({"fusion.links"})
+"""Questions about a pair of domains, of which s10 asks only so many for each domain."""
 UNIT_S = 1.25
 """Seconds that a usual core takes for a unit."""
 
@@ -55,6 +59,23 @@ class Size(Record):
         )
 
 
+class ModelShare(Record):
+    """What recorded models took for a question, for one that the offline author was asked: repairs, longer answers."""
+
+    asked: float = 1.0
+    """Questions, and so prompts."""
+    reply_chars: float = 1.0
+    """Characters of replies."""
+
+    def of(self, size: Size) -> Size:
+        """What a model takes where the offline author took this."""
+        return Size(
+            asked=round(size.asked * self.asked, 3),
+            prompt_chars=round(size.prompt_chars * self.asked, 3),
+            reply_chars=round(size.reply_chars * self.reply_chars, 3),
+        )
+
+
 ByQuestion = dict[str, Size]
 """Question -> its size."""
 
@@ -72,7 +93,12 @@ class StepSizes(Record):
 
     def of(self, domains: float, combinations: float) -> ByQuestion:
         """What the step asks for a number of domains and of combinations."""
-        return together([times(self.domain, domains), times(self.combination, combinations)])
+        single = times(self.domain, domains)
+        for question in PAIRWISE & single.keys():
+            # Two domains are one pair, though each of twelve has its share of many.
+            asked, pairs = single[question].asked, domains * (domains - 1) / 2
+            single[question] = single[question].times(min(1.0, pairs / asked) if asked else 1.0)
+        return together([single, times(self.combination, combinations)])
 
     def units_of(self, domains: float, combinations: float) -> float:
         """The time that the step takes for a number of domains and of combinations, in units."""
@@ -86,6 +112,34 @@ class Sizes(Record):
     """Domains of the run that was measured."""
     combinations: int
     steps: dict[str, StepSizes]
+    models: dict[str, ModelShare] = Field(default_factory=dict)
+    """Question about meaning -> what recorded models took for it."""
+    other: ModelShare = ModelShare()
+    """What they took for all of these together: it stands for the questions that no recording has."""
+
+    def by_model(self, question: str, size: Size) -> Size:
+        """What a model takes where the offline author takes `size`."""
+        return self.models.get(question, self.other).of(size)
+
+    def compared_with(self, recordings: Sequence[Sequence[tuple[str, str]]]) -> Self:
+        """These sizes, with what models took in these recordings of one domain each.
+
+        Args:
+            recordings: The question and the text of each reply.
+        """
+        offline = together([step.domain for step in self.steps.values()])
+        models = {
+            question: Size(
+                asked=sum(name == question for takes in recordings for name, _ in takes) / len(recordings),
+                reply_chars=sum(len(text) for takes in recordings for name, text in takes if name == question)
+                / len(recordings),
+            )
+            for question in sorted({name for takes in recordings for name, _ in takes} & offline.keys())
+        }
+        whole = together([{"": size} for size in models.values()])[""]
+        base = together([{"": offline[question]} for question in models])[""]
+        shares = {question: _share(size, offline[question]) for question, size in models.items()}
+        return self.model_copy(update={"models": shares, "other": _share(whole, base)})
 
     @classmethod
     def shipped(cls) -> Self:
@@ -127,7 +181,7 @@ class Sizes(Record):
             for step, now in self.steps.items()
             for before in [older.steps.get(step, StepSizes())]
         }
-        return self.model_copy(update={"steps": steps})
+        return self.model_copy(update={"steps": steps, "models": older.models, "other": older.other})
 
 
 def keys_of(artifact: str, records: Iterable[ItemRecord]) -> set[str]:
@@ -154,6 +208,13 @@ def times(sizes: ByQuestion, count: float) -> ByQuestion:
     return {question: size.times(count) for question, size in sizes.items()} if count else {}
 
 
+def _share(size: Size, of: Size) -> ModelShare:
+    return ModelShare(
+        asked=round(size.asked / of.asked, 3) if of.asked else 1.0,
+        reply_chars=round(size.reply_chars / of.reply_chars, 3) if of.reply_chars else 1.0,
+    )
+
+
 def _size(asking: QuestionMetrics) -> Size:
     return Size(asked=asking.asked, prompt_chars=asking.prompt_chars, reply_chars=asking.reply_chars)
 
@@ -168,11 +229,22 @@ def unit_in_seconds() -> float:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m synth.questions.sizes", description=f"Write {FILE}.")
     parser.add_argument("outputs", type=Path, help="the outputs folder of a finished run")
-    outputs = parser.parse_args(arguments).outputs
+    parser.add_argument(
+        "--answers",
+        type=Path,
+        action="append",
+        default=[],
+        help="JSON lines with `question` and `text` of each reply that a model gave for one domain; repeats",
+    )
+    given = parser.parse_args(arguments)
+    outputs = given.outputs
     measured = Sizes.measured(Manifest(Store(outputs)).items(), unit_in_seconds())
     if not any(step.domain for step in measured.steps.values()):
         raise ConfigError(f"no questions are recorded in {str(outputs)!r}; give the outputs folder of a finished run")
     sizes = measured.beside(Sizes.shipped())
+    if given.answers:
+        lines = [[json.loads(line) for line in path.read_text("utf-8").splitlines()] for path in given.answers]
+        sizes = sizes.compared_with([[(take["question"], take["text"]) for take in takes] for takes in lines])
     path = Path(__file__).with_name(FILE)
     path.write_text(json.dumps(sizes.model_dump(mode="json"), indent=1) + "\n", "utf-8")
     print(f"wrote {path}: {sizes.domains} domains, {sizes.combinations} combinations")

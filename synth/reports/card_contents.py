@@ -1,5 +1,10 @@
-"""The sections of a dataset's card on what it holds: tasks by kind, form, level, split and world."""
+"""The sections of a dataset's card on what it holds: tasks by kind, form, level, split and world.
 
+The card says what a kind, a form or a level is in the words of the code that decides it, and only of those that occur.
+"""
+
+import inspect
+import re
 from collections.abc import Sequence
 from statistics import median
 from typing import get_args
@@ -8,26 +13,16 @@ from evaluator.kinds import KINDS
 from skillweave.schema.task import Split, Task
 from synth.reports.card_sections import share, table
 from synth.reports.diversity import forms_of
+from synth.tasks.difficulty import DEMANDING, LEVELS
+from synth.tasks.forms import FORMS
 from synth.tasks.turns import PLAIN
 
 SPLITS: tuple[Split, ...] = get_args(Split)
+COLUMNS = ("tasks", *SPLITS)
 
-KINDS_LEGEND = (
-    "`do` changes records; `inform` tells the user something; `refuse` must be recorded as declined, since a rule "
-    "forbids it; `clarify` leaves something unsaid that the agent has to ask for; `unavailable` is served by no tool "
-    "that is offered, and is handed over to a human."
-)
-FORMS_LEGEND = (
-    "A request may come in several forms, or in none. `choice` means the first of several rows; `condition` depends on "
-    "what is found; `fallback` has a second wish, if the first cannot be; `batch` means several rows at once; "
-    "`aggregate` and `comparison` ask for what no result shows; `false_premise` takes something for true that is not; "
-    "`change_of_mind` is replaced on the way; `errands` are several requests in one conversation; `pressure` insists "
-    "on what was declined."
-)
 LEVELS_LEGEND = (
-    "The level, 1 to 5, follows from golden calls, writes, domains, values to tell and forms. Plain requests with one "
-    "write are of level 1 or 2. Level 4 has 7 calls, 3 writes, 2 forms, or a look-up at another company before the "
-    "first write; level 5 two of these: 10 calls, 5 writes, 3 forms."
+    "A task is of the highest level that holds. Demanding forms are {demanding}, and whatever turns on what a call "
+    "would come to. Planted faults do not count."
 )
 INTERLOCK_LEGEND = (
     "Without the calls at one company, a call at another breaks a rule or lacks a value. Both ways: that is so of each "
@@ -37,22 +32,35 @@ INTERLOCK_LEGEND = (
 
 def contents(tasks: Sequence[Task]) -> list[str]:
     """The number of tasks of each kind, form and level, in each split and world."""
-    by_kind = [(kind, *_row([task for task in tasks if task.kind == kind])) for kind in KINDS]
+    by_kind = [(kind, *_row([task for task in tasks if task.kind == kind]), meaning(KINDS[kind])) for kind in KINDS]
     forms = sorted({form.name for task in tasks for form in task.forms})
-    by_form = [(form, *_row([task for task in tasks if form in forms_of(task)])) for form in [*forms, PLAIN]]
-    levels = sorted({task.difficulty.level for task in tasks})
-    by_level = [(level, *_row([task for task in tasks if task.difficulty.level == level])) for level in levels]
+    by_form = [
+        (form, *_row([task for task in tasks if form in forms_of(task)]), _form(form)) for form in [*forms, PLAIN]
+    ]
+    by_level = [
+        (rule.level, *_row([task for task in tasks if task.difficulty.level == rule.level]), rule.words)
+        for rule in reversed(LEVELS)
+    ]
     worlds = sorted({task.world for task in tasks})
     by_world = [(world, *_kinds([task for task in tasks if task.world == world])) for world in worlds]
     return [
-        *table(("kind", "tasks", *SPLITS), [row for row in [*by_kind, ("all", *_row(tasks))] if row[1]]),
-        KINDS_LEGEND,
+        *table(("kind", *COLUMNS, "what it is"), [row for row in [*by_kind, ("all", *_row(tasks), "")] if row[1]]),
+        *(table(("form of the request", *COLUMNS, "what it is"), by_form) if forms else []),
+        *table(("level", *COLUMNS, "what it takes"), [row for row in by_level if row[1]]),
+        LEVELS_LEGEND.format(demanding=", ".join(f"`{name}`" for name in sorted(DEMANDING))),
         "",
-        *(table(("form of the request", "tasks", *SPLITS), by_form) if forms else []),
-        *([FORMS_LEGEND, ""] if forms else []),
-        *table(("level", "tasks", *SPLITS), by_level),
         *table(("world", "tasks", *KINDS), by_world),
     ]
+
+
+def meaning(entry: object) -> str:
+    """What a kind or a form is: the first sentence that its own class says of itself, a plug-in's too."""
+    text = " ".join((inspect.getdoc(type(entry)) or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) ", text)[0].rstrip(".")
+
+
+def _form(name: str) -> str:
+    return "none of these" if name == PLAIN else meaning(FORMS[name]) if name in FORMS else ""
 
 
 def _row(tasks: Sequence[Task]) -> list[int]:
@@ -70,8 +78,6 @@ def difficulty(tasks: Sequence[Task]) -> list[str]:
     spoken = sum(task.login == "conversation" for task in tasks)
     return [
         *table(("of one task", "tasks", "least", "median", "most"), [row for row in rows if row]),
-        LEVELS_LEGEND,
-        "",
         f"In {share(spoken, len(tasks))} of the tasks the agent has to sign the user in; "
         f"in {share(noisy, len(tasks))} faults are planted in what the tools answer.",
         "",

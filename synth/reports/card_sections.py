@@ -51,8 +51,8 @@ USERS_LEGEND = (
     "open, its request neither done, declined nor handed over; scored as it stands."
 )
 AGENTS_LEGEND = (
-    "`random` calls by chance; `careless` does what is golden and makes a slip; `policy_blind` does what is golden and "
-    "heeds no rule that the tools leave to it; `oracle` has read the golden calls."
+    "`nothing` does nothing; `random` calls by chance; `careless` does what is golden and makes a slip; `policy_blind` "
+    "does what is golden and heeds no rule that the tools leave to it; `oracle` has read the golden calls."
 )
 
 

@@ -9,6 +9,7 @@ from typing import TypeVar, get_args
 
 from pydantic import ValidationError
 
+from skillweave.base.command import command_line
 from skillweave.base.errors import ArtifactError
 from skillweave.schema.task import Split, Task
 from skillweave.schema.task_row import RowType, TaskRow, task_columns, task_row
@@ -73,7 +74,7 @@ def table_faults(dataset: Dataset) -> list[str]:
         return [f"{TASK_ROWS.pattern}: {error}"]
     missing = [f"{TASK_ROWS.path(split)}: is missing" for split in again if split not in files]
     return missing + [
-        f"{path}: is not what the tasks give; make it anew with: python -m synth run --fresh s17"
+        f"{path}: is not what the tasks give; make it anew with: {command_line('synth', 'run', '--fresh', 's17')}"
         for split, path in files.items()
         if _read(dataset, path) != next((rows for name, rows in again.items() if name == split), [])
     ]

@@ -1,7 +1,9 @@
 """How hard a task is: a level from 1 to 5, from what has to be done and the forms in which it is asked for."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from skillweave.base.command import counted
 from skillweave.schema.combination import Combination
 from skillweave.schema.contract import SESSION_TOOLS
 from skillweave.schema.criteria import GoldenCall
@@ -20,6 +22,89 @@ DEMANDING = frozenset({"aggregate", "batch", "change_of_mind", "fallback", "what
 """Forms that take more than a look-up: several rows at once, a course that turns, or what the policy makes of it."""
 
 
+class Demands(NamedTuple):
+    """What a task demands, as far as its level follows from it."""
+
+    calls: int
+    """Golden calls, with signing in and the record of what is declined."""
+    writes: int
+    """Golden calls that change state."""
+    domains: int = 1
+    """Domains that are called."""
+    told: int = 0
+    """Values that the user has to be told."""
+    forms: int = 0
+    """Forms in which the request is put."""
+    demanding: int = 0
+    """1 if one of them takes more than a look-up (`DEMANDING`), or something turns on what a call would come to."""
+    amounts: int = 0
+    """Amounts that have to be added up for one answer."""
+
+
+Condition = Mapping[str, int]
+"""Field of `Demands` -> how much of it there has to be, at least; all of them have to hold."""
+
+
+class LevelRule(NamedTuple):
+    """When a task is of a level: so many of these conditions hold. Levels are decided and described from this alone."""
+
+    level: int
+    least: int
+    conditions: Sequence[Condition]
+
+    def holds(self, demands: Demands) -> bool:
+        """Whether a task with these demands is of this level, or of a higher one."""
+        met = (all(getattr(demands, name) >= least for name, least in one.items()) for one in self.conditions)
+        return sum(met) >= self.least
+
+    @property
+    def words(self) -> str:
+        """What has to hold, for a reader."""
+        if not self.conditions:
+            return "anything else"
+        parts = [" with ".join(_amount(name, least) for name, least in one.items()) for one in self.conditions]
+        return f"{self.least if self.least > 1 else 'any'} of: {'; '.join(parts)}"
+
+
+LEVELS: Sequence[LevelRule] = (
+    LevelRule(5, 2, ({"calls": 10}, {"writes": 5}, {"forms": 4}, {"demanding": 1, "forms": 3})),
+    LevelRule(4, 2, ({"calls": 8}, {"writes": 3}, {"forms": 3}, {"demanding": 1}, {"domains": 2}, {"amounts": 12})),
+    LevelRule(
+        3,
+        1,
+        (
+            {"calls": 5, "forms": 1},
+            {"calls": 5, "writes": 2},
+            {"calls": 5, "domains": 2},
+            {"forms": 2},
+            {"forms": 1, "writes": 2},
+            {"calls": 7},
+            {"told": 4},
+        ),
+    ),
+    LevelRule(2, 1, ({"calls": 4}, {"writes": 2}, {"forms": 1}, {"domains": 2}, {"told": 2})),
+    LevelRule(1, 0, ()),
+)
+"""The levels, from the highest. A task is of the first that holds. Planted faults are not counted: they are planted the
+more often the higher the level is (`NOISE_FACTOR`)."""
+NOUNS = {
+    "calls": "golden call",
+    "writes": "write",
+    "domains": "domain",
+    "told": "value to tell",
+    "forms": "form",
+    "amounts": "amount to add up",
+}
+
+
+def _amount(name: str, least: int) -> str:
+    if name == "demanding":
+        return "a demanding form"
+    noun = NOUNS[name]
+    head, _, tail = noun.partition(" to ")
+    return f"{counted(least, head)}{f' to {tail}' if tail else ''}"
+
+
 def level_of(
     *,
     calls: int,
@@ -30,19 +115,7 @@ def level_of(
     is_foreseen: bool = False,
     amounts: int = 0,
 ) -> int:
-    """The level of a task: the highest of which the line holds.
-
-    | level | holds |
-    | ---: | --- |
-    | 5 | two of these four: 10 calls, 5 writes, 4 forms, a demanding form among 3 |
-    | 4 | two of these six: 8 calls, 3 writes, 3 forms, a demanding form, 2 domains, 12 amounts to add up |
-    | 3 | 5 calls with a form, 2 writes or 2 domains; 2 forms; a form with 2 writes; 7 calls; or 4 told values |
-    | 2 | 4 calls, or 2 writes, or a form, or 2 domains, or 2 told values |
-    | 1 | anything |
-
-    Demanding are sums, batches, changes of mind, fallbacks, and whatever turns on an outcome that has to be foreseen
-    (`DEMANDING`). Planted faults are not counted: they are planted the more often the higher the level is
-    (`NOISE_FACTOR`).
+    """The level of a task: the highest of `LEVELS` that holds.
 
     Args:
         calls: Golden calls, with signing in and the record of what is declined.
@@ -54,16 +127,9 @@ def level_of(
         amounts: Amounts that have to be added up for one answer.
     """
     asked = {*forms}
-    is_demanding = is_foreseen or bool(asked & DEMANDING)
-    if (calls >= 10) + (writes >= 5) + (len(asked) >= 4) + (is_demanding and len(asked) >= 3) >= 2:
-        return 5
-    if (calls >= 8) + (writes >= 3) + (len(asked) >= 3) + is_demanding + (domains >= 2) + (amounts >= 12) >= 2:
-        return 4
-    if (calls >= 5 and (asked or writes >= 2 or domains >= 2)) or len(asked) >= 2 or (asked and writes >= 2):
-        return 3
-    if calls >= 7 or told >= 4:
-        return 3
-    return 2 if calls >= 4 or asked or max(writes, domains, told) >= 2 else 1
+    demanding = int(is_foreseen or bool(asked & DEMANDING))
+    demands = Demands(calls, writes, domains, told, len(asked), demanding, amounts)
+    return next(rule.level for rule in LEVELS if rule.holds(demands))
 
 
 def difficulty_of(world: World, combination: Combination, *, facts: int = 0, shortest: int | None = None) -> Difficulty:

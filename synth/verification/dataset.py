@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from skillweave.base.command import command_line
 from skillweave.base.errors import ArtifactError, SkillweaveError
 from skillweave.plugins import load_plugins, loaded_plugins
 from skillweave.schema.reports import Diversity, DuplicateCounts
@@ -147,7 +148,8 @@ def card_faults(dataset: Dataset) -> list[str]:
         return [f"{CARD}: {error}"]
     if list(_lasting(told)) == list(_lasting(again)):
         return []
-    return [f"{CARD}: does not tell what the files hold; if all else is right, make it anew with: python -m synth card"]
+    anew = command_line("synth", "card", "--outputs-dir", dataset.store.root)
+    return [f"{CARD}: does not tell what the files hold; if all else is right, make it anew with: {anew}"]
 
 
 def report_faults(dataset: Dataset) -> list[str]:

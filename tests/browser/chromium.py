@@ -82,9 +82,11 @@ class Browser:
                 return result
             self._note(found)
 
-    def open(self, path: Path) -> None:
-        """Open a file, and wait until it has been loaded."""
-        self.tell("Page.navigate", url=path.as_uri())
+    def open(self, path: Path, anchor: str = "") -> None:
+        """Open a file anew, at an anchor with its `#` where one is given, and wait until it has been loaded."""
+        self.tell("Page.navigate", url="about:blank")
+        self.wait("location.protocol === 'about:'")
+        self.tell("Page.navigate", url=path.as_uri() + anchor)
         self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def ask(self, expression: str) -> Any:

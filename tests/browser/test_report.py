@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -89,6 +90,88 @@ def test_the_list_is_filtered_by_class_and_by_id(tab: Browser, tmp_path: Path) -
     tab.ask("document.querySelector('#controls select').value = 'passed'")
     tab.ask("document.querySelector('#controls select').dispatchEvent(new Event('change'))")
     assert listed(tab) == []
+
+
+def shown(tab: Browser) -> str | None:
+    """The id of the trajectory that the pane shows; None where it shows none."""
+    found: str | None = tab.ask("document.querySelector('#detail h3')?.textContent ?? null")
+    return found
+
+
+def current(tab: Browser) -> list[str]:
+    """Ids that the list marks as shown."""
+    rows = "[...document.querySelectorAll('#list a[aria-current=\"true\"] .id')]"
+    found: list[str] = tab.ask(f"{rows}.map((row) => row.textContent)")
+    return found
+
+
+def search(tab: Browser, words: str) -> None:
+    """Search for these words in place of others."""
+    tab.ask(f"document.querySelector('#controls input').value = {json.dumps(words)}")
+    tab.ask("document.querySelector('#controls input').dispatchEvent(new Event('input'))")
+
+
+def test_the_pane_shows_what_the_filter_leaves(tab: Browser, tmp_path: Path) -> None:
+    opened(tab, tmp_path, a_pass(id="SmallClinic-10"), a_miss(id="SmallClinic-20"), a_miss(id="SmallClinic-21"))
+    search(tab, "SmallClinic-10#0")
+    assert (shown(tab), current(tab)) == ("SmallClinic-10#0", ["SmallClinic-10#0"])
+    search(tab, "SmallClinic-1")
+    assert shown(tab) == "SmallClinic-10#0"
+    opened(tab, tmp_path, a_miss(id="S-1", trial=10), a_pass(id="S-1", trial=1))
+    assert shown(tab) == "S-1#10"
+    search(tab, "S-1#1")
+    assert (shown(tab), listed(tab)) == ("S-1#1", ["S-1#10", "S-1#1"])
+    opened(tab, tmp_path, a_pass(id="SmallClinic-10"), a_miss(id="SmallClinic-20"))
+    search(tab, "no such id")
+    assert (shown(tab), current(tab), listed(tab)) == (None, [], [])
+    assert "No trajectory fits these filters." in tab.ask("document.getElementById('detail').innerText")
+    search(tab, "")
+    assert shown(tab) == "SmallClinic-20#0"
+    tab.ask("[...document.querySelectorAll('#list a')].at(-1).click()")
+    tab.ask("document.querySelector('[data-class]').click()")
+    assert shown(tab) == "SmallClinic-20#0"
+    tab.ask("[...document.querySelectorAll('#list a')].at(-1).click()")
+    assert shown(tab) == "SmallClinic-10#0"
+    assert tab.complaints == []
+
+
+def test_a_link_names_its_trajectory_and_holds_when_the_page_is_made_again(tab: Browser, tmp_path: Path) -> None:
+    odd = "S/ä \"%41?&'<b> -1"
+    held = [a_pass(id="S-1"), a_miss(id="S-2"), a_pass(id=odd), a_pass(id="S-1", trial=11)]
+    opened(tab, tmp_path, *held)
+    rows = "[...document.querySelectorAll('#list a')]"
+    tab.ask(f"{rows}.find((row) => row.textContent.includes({json.dumps(odd)})).click()")
+    tab.wait(f"document.querySelector('#detail h3').textContent === {json.dumps(odd + '#0')}")
+    address: str = tab.ask("location.hash")
+    assert address == "#trajectory-" + quote(f"{odd}#0", safe="!'()*~")
+    page = a_page(tmp_path, [a_miss(id="A-0"), *reversed(held)])
+    for link, id in [
+        (address, f"{odd}#0"),
+        ("#trajectory-S-1%230", "S-1#0"),
+        ("#trajectory-S-1#11", "S-1#11"),
+    ]:
+        tab.open(page, link)
+        assert (shown(tab), current(tab)) == (id, [id])
+    tab.open(page, "#trajectory-S-9%230")
+    assert (shown(tab), current(tab)) == (None, [])
+    assert "S-9#0 is not on this page" in tab.ask("document.getElementById('detail').innerText")
+    search(tab, "A-0")
+    assert shown(tab) == "A-0#0"
+    tab.ask("location.hash = '#trajectory-S-2%230'")
+    tab.wait("document.querySelector('#detail h3').textContent === 'S-2#0'")
+    assert current(tab) == ["S-2#0"]
+    assert "S-2#0" in listed(tab)
+    assert tab.complaints == []
+
+
+def test_a_link_tells_agents_with_the_same_task_apart(tab: Browser, tmp_path: Path) -> None:
+    page = a_page(tmp_path, [a_miss(id="S-1", agent="v/one"), a_pass(id="S-1", agent="v/two")])
+    tab.open(page)
+    links = tab.ask("[...document.querySelectorAll('#list a')].map((row) => row.getAttribute('href'))")
+    assert len({*links}) == 2
+    for link, name in zip(links, ("v/one", "v/two"), strict=True):
+        tab.open(page, link)
+        assert name in tab.ask("document.querySelector('#detail header').innerText")
 
 
 def test_an_agent_or_a_user_may_be_chosen(tab: Browser, tmp_path: Path) -> None:

@@ -85,12 +85,28 @@ def test_an_error_about_a_setting_names_the_setting(toy: Toy) -> None:
         assert complaint in lines[0]
 
 
-@pytest.mark.parametrize("dry", [["--dry-run"], []])
-def test_a_dry_run_refuses_what_the_run_refuses(toy: Toy, monkeypatch: pytest.MonkeyPatch, dry: list[str]) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    code, lines = toy.run("--set", "llm.textual=openai/m", *dry)
+def test_only_who_asks_needs_a_key(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GATEWAY_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    gateway = '{"model": "openai/m", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "GATEWAY_KEY"}'
+    models = ["--set", "llm.textual=openai/m", "--set", f"llm.coding={gateway}"]
+    code, lines = toy.run(*models)
     assert (code, len(lines)) == (2, 1)
     assert "OPENAI_API_KEY" in lines[0]
+    code, lines = toy.run(*models, "--dry-run")
+    assert code == 0
+    (note,) = [line for line in lines if "key" in line and "set " in line and "--set" not in line]
+    assert note.startswith("before the run, set the key that it will need: OPENAI_API_KEY")
+    toy.run()
+    outputs = str(toy.outputs)
+    for words in (["status", *models], ["verify", outputs, *models], ["list-steps"], ["init-config", "-"]):
+        at = ["--outputs-dir", outputs] if words[0] == "status" else []
+        config = ["--config", str(toy.folder / "config.yaml")] if words[0] in ("status", "verify") else []
+        assert not any("API key" in line for line in command(toy, *words, *at, *config)), words
+
+
+@pytest.mark.parametrize("dry", [["--dry-run"], []])
+def test_a_dry_run_refuses_what_the_run_refuses(toy: Toy, monkeypatch: pytest.MonkeyPatch, dry: list[str]) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     code, lines = toy.run("--set", "llm.textual=openai/m", "--set", "llm.budget_usd=1", *dry)
     assert (code, len(lines)) == (2, 1)

@@ -34,7 +34,7 @@ def test_a_run_that_can_ask_nothing_stops_and_goes_on_later(toy: Toy, tmp_path: 
         assert code == 1
         assert lines[-1].startswith("stopped: ")
         assert why in lines[-1]
-        assert lines[-1].endswith("run the same command to go on")
+        assert "; once that is mended, go on with: python -m synth run " in lines[-1]
         assert not any("failed" in line for line in done(lines))
         kept = [line for line in done(lines) if line.startswith("s03 notes/")]
         assert len(kept) == 1

@@ -1,23 +1,31 @@
 """The card of a dataset: what hubs read of it, and what it says of tasks; the same files, the same bytes."""
 
 import json
+import re
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
+from evaluator.kinds import KINDS
 from evaluator.report.results import write_ladder
 from skillweave.base.manifest import ItemRecord, Manifest
 from skillweave.base.store import Store
 from skillweave.config.sections import CardConfig
 from skillweave.schema.evaluation import AgentSummary, Ladder, PassCount, Rung, UserFigures
+from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
 from synth.cli.app import main
 from synth.cli.options import PipelineSource
+from synth.planner.plan import PlanStatus
 from synth.reports.card import JUDGED_STEP, card_of, write_card
-from synth.reports.card_sections import table, text, users
+from synth.reports.card_contents import contents
+from synth.reports.card_sections import SEARCH_STATES, table, text, users
 from synth.reports.task_table import rows_by_split, table_faults
+from synth.tasks.difficulty import LEVELS, Demands
+from synth.tasks.forms import FORMS
 from tests.rollout.offline_agents.clinic import a_dataset
 
 
@@ -158,3 +166,43 @@ def test_a_dataset_without_policies_has_a_card_without_tokens(tmp_path: Path) ->
     dataset = a_dataset(tmp_path)
     (tmp_path / "policies" / "SmallClinic.md").unlink()
     assert "## Tokens" not in card_of(dataset, "unknown")
+
+
+def legends(lines: list[str]) -> dict[str, str]:
+    """What the tables of a card say that a kind, a form or a level is: by its name, where the last column says it."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return {row[0]: row[-1] for row in rows if len(row) == 6}
+
+
+def test_every_kind_form_and_level_that_occurs_has_its_legend_and_no_other(tmp_path: Path) -> None:
+    one = next(iter(a_dataset(tmp_path).tasks.values())).model_dump(mode="json")
+    levels = [rule.level for rule in LEVELS]
+    tasks = [
+        Task.model_validate({**one, "kind": kind, "forms": forms, "difficulty": {**one["difficulty"], "level": level}})
+        for kind, forms, level in [
+            *((kind, [], 1) for kind in KINDS),
+            *(("do", [{"name": form}], 1) for form in FORMS),
+            *(("do", [], level) for level in levels),
+        ]
+    ]
+    named = legends(contents(tasks))
+    assert {*KINDS, *FORMS, *map(str, levels)} <= {name for name, words in named.items() if words}
+    plain = [task for task in tasks if task.kind == "do" and task.difficulty.level == 1 and not task.forms]
+    few = legends(contents(plain))
+    assert {*few} & {*KINDS, *FORMS, *map(str, levels)} == {"do", "1"}
+
+
+def test_what_a_level_takes_is_what_makes_it() -> None:
+    """Each condition that the card names makes a task of that level, and a little less does not."""
+    for rule in LEVELS[:-1]:
+        for parts in combinations(rule.conditions, rule.least):
+            needs = {name: max(part.get(name, 0) for part in parts) for name in Demands._fields}
+            assert rule.holds(Demands(**needs)), rule.words
+            less = {name: max(0, least - 1) for name, least in needs.items()}
+            assert not rule.holds(Demands(**less)), rule.words
+        needed = [least for part in rule.conditions for name, least in part.items() if name != "demanding"]
+        assert all(re.search(rf"\b{least} ", rule.words) for least in needed)
+
+
+def test_each_outcome_of_a_search_has_its_legend() -> None:
+    assert {*get_args(PlanStatus)} - {"not_reached"} <= {*SEARCH_STATES}

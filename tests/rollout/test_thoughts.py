@@ -153,6 +153,7 @@ def test_a_run_says_that_calls_arrive_as_text(tmp_path: Path) -> None:
         "evaluator", "run", *rollouts, "--outputs-dir", str(outputs), "--output", str(tmp_path / "results.jsonl")
     )
     assert advice in scored.stdout
+    assert advice in (tmp_path / "report.html").read_text()
     result = json.loads((tmp_path / "results.jsonl").read_text().splitlines()[0])
     assert (result["calls_as_text"], result["failure"]["class"]) == (1, "malformed_call")
     assert "a call as text" in result["failure"]["first_divergence"]["got"]

@@ -73,7 +73,7 @@ AGENTTRAJ = ExportFormat(
     layout="json",
     loss="`loss` is true on the agent's turns, false on the scripted reply, null on what the environment says.",
     load=LOAD,
-    next="python -m interop serve agentgym --outputs OUTPUTS",
+    use="{interop} serve agentgym --outputs {outputs}",
 )
 AGENTEVAL = ExportFormat(
     about="AgentGym's evaluation: one item a task; `item_id` ends in the number by which the server resets",
@@ -81,5 +81,5 @@ AGENTEVAL = ExportFormat(
     rows=items,
     layout="json",
     load=LOAD.replace("trajectories", "items"),
-    next="python -m interop serve agentgym --outputs OUTPUTS",
+    use="{interop} serve agentgym --outputs {outputs}",
 )

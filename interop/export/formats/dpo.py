@@ -42,5 +42,5 @@ FORMAT = ExportFormat(
     rows=rows,
     loss="DPO never trains on `prompt`; inside `chosen` and `rejected` the results of tools count too.",
     load=LOAD,
-    next="trl dpo --dataset_name {folder} --model_name_or_path MODEL",
+    use="trl dpo --dataset_name {folder} --model_name_or_path MODEL",
 )

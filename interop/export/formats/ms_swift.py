@@ -42,5 +42,5 @@ FORMAT = ExportFormat(
     rows=rows,
     loss="`loss` is true on the agent's words and calls; ms-swift masks the rest.",
     load=LOAD,
-    next="swift sft --dataset {folder}/train.jsonl --agent_template hermes --model MODEL",
+    use="swift sft --dataset {file} --agent_template hermes --model MODEL",
 )

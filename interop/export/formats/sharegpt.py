@@ -87,6 +87,6 @@ FORMAT = ExportFormat(
     loss="LLaMA-Factory trains on `gpt` and `function_call` turns, and masks the others. Words that the agent says "
     "beside calls stand as `content` in the first call; LLaMA-Factory does not train on these.",
     load=LOAD,
-    next="llamafactory-cli train CONFIG.yaml dataset_dir={folder} dataset=skillweave_train",
+    use="llamafactory-cli train CONFIG.yaml dataset_dir={folder} dataset=skillweave_{split}",
     companions=dataset_info,
 )

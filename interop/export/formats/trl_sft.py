@@ -55,5 +55,5 @@ FORMAT = ExportFormat(
     rows=rows,
     loss="TRL makes it: `assistant_only_loss=True` trains on the agent's messages only.",
     load=LOAD,
-    next="trl sft --dataset_name {folder} --assistant_only_loss true --model_name_or_path MODEL",
+    use="trl sft --dataset_name {folder} --assistant_only_loss true --model_name_or_path MODEL",
 )

@@ -66,6 +66,14 @@ class EndpointSettings:
     limiter: EndpointLimiter | None = None
 
 
+class MissingKeyError(ConfigError):
+    """No key is there for an endpoint that wants one. Whoever only looks at a configuration needs none."""
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"the environment variable {variable!r} holds no API key; set it, or name another one")
+        self.variable = variable
+
+
 def read_key(variable: str | None) -> str:
     """Read a key from the environment.
 
@@ -76,13 +84,13 @@ def read_key(variable: str | None) -> str:
         The key, or `NO_KEY`.
 
     Raises:
-        ConfigError: The variable is unset or empty.
+        MissingKeyError: The variable is unset or empty.
     """
     if variable is None:
         return NO_KEY
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(f"the environment variable {variable!r} holds no API key; set it, or name another one")
+        raise MissingKeyError(variable)
     return key
 
 

@@ -22,7 +22,7 @@ LONGEST_INTERVAL = 30.0
 """Seconds between probes; each interval is twice the one before."""
 LONGEST_IMPATIENT_PAUSE = 60.0
 """Longest pause in seconds that a request waits for if another author can be asked."""
-RESUMES = "what is answered is saved, and the same command goes on with it"
+RESUMES = "once it answers again, the same command goes on"
 RETRY_AFTER_STATUSES = (429, 503, 529)
 """Statuses of answers whose headers may ask for a pause."""
 

@@ -308,8 +308,10 @@ def test_the_terminal_shows_each_agent_by_itself_and_all_of_them_by_kind(capsys:
         )
     )
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "v/one with offline/user: 2 trajectories, 2 scored" in lines
-    assert "v/two with offline/user: 3 trajectories, 3 scored" in lines
+    assert lines[:2] == [
+        "v/one with offline/user: 2 of 2 scored passed, pass@1 100.0% [100.0, 100.0]; none owed",
+        "v/two with offline/user: 0 of 3 scored passed, pass@1 0.0% [0.0, 0.0]; none owed",
+    ]
     at = lines.index("agent do refuse")
     assert lines[at + 1 : at + 3] == [
         "v/one with offline/user 100.0% of 1 100.0% of 1",

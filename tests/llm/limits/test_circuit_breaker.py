@@ -96,7 +96,7 @@ def test_the_error_says_which_since_when_why_and_that_it_goes_on() -> None:
         circuit.admit(200.0, is_patient=True)
     assert re.fullmatch(
         r"there: down since \d\d:\d\d:\d\d \(status 500\); waited for 100 seconds \(llm.outage_s\); "
-        r"what is answered is saved, and the same command goes on with it",
+        r"once it answers again, the same command goes on",
         str(caught.value),
     )
 
