@@ -55,10 +55,12 @@ none of the kinds `provider` and `infrastructure` counts; a line that cannot be 
 | --- | --- |
 | `format` | `skillweave/1` |
 | `seed` | the run's; each trajectory's follows from it and the id |
-| `agent`, `user` | model, sampling, `replay_reasoning` |
+| `agent`, `user` | all settings that can change answers; of a server on this machine, the address has no port |
 | `task_set`, `dataset` | the source of tasks, and the digest of all that a trajectory depends on |
-| `parts`, `engine`, `personas`, `limits`, `record_tokens` | the settings that change a trajectory |
+| `parts`, `engine`, `prompt`, `skill`, `personas`, `limits`, `record_tokens` | the settings that change a trajectory |
 | `asked` | tasks, split, limit and trials of the last command; these alone may change |
+
+A folder of an earlier version may lack a key. It says nothing then: the run goes on, and adds it as it is now.
 """
 
 EVALUATION = """\

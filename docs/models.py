@@ -8,7 +8,7 @@ from typing import Any
 
 from docs.reference import table
 from skillweave.config.sections import Config
-from synth.cli.display import CHARACTERS_PER_TOKEN
+from skillweave.llm.ledger import CHARACTERS_PER_TOKEN
 from synth.cli.dry_run import ExpectedQuestions
 from synth.cli.preview import TASK_STEP, needed
 from synth.engine.pipeline import load_pipeline

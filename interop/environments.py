@@ -10,7 +10,7 @@ from rollout.conversation import RolloutLimits
 from rollout.parts import SourceContext
 from rollout.world.source import BackendFactory, world_tasks
 from skillweave.base.errors import ArtifactError, ConfigError
-from skillweave.config.load import load_config
+from skillweave.config.load import load_config, named_config
 from skillweave.config.sections import Config
 from skillweave.plugins import load_plugins
 from skillweave.schema.task import Split, Task
@@ -145,15 +145,11 @@ def _configured(config: Config, outputs: Path, user: str | None, compact: bool) 
 
 
 def configuration(file: Path | None, overrides: Sequence[str] = ()) -> Config:
-    """Load a configuration with its plug-ins; without a file, the defaults.
+    """Load a configuration with its plug-ins; without a file, `config.yaml`, or the defaults if there is none.
 
     Raises:
         ConfigError: The file or an override is wrong.
     """
-    if file is None and not overrides:
-        return Config()
-    if file is None:
-        raise ConfigError("--set overrides keys of a configuration; name it with --config")
-    config = load_config(file, overrides, {})
+    config = load_config(named_config(file), overrides, {})
     load_plugins(config.plugins)
     return config

@@ -24,9 +24,9 @@ class ItemsConfig(ConfigSection):
     """A folder with `train/items.json`, `val/items.json` and `test/items.json`, each a list of objects `{id, question,
     answers}`, with `context` where there is one; null: the dataset's own splits."""
     tasks: list[str] = Field(default_factory=list)
-    """Only items that match one of these ids or patterns: `DentalClinic-*`; none: all."""
+    """Only items that match one of these ids or patterns, `DentalClinic-*`, or `@FILE` with one a line; none: all."""
     train_size: int = Field(default=0, ge=0)
-    """Items of train; 0: all. Worlds take turns."""
+    """Items of train; 0: all. Kinds take turns, in each its worlds."""
     val_size: int = Field(default=0, ge=0)
     """Items of validation; 0: all."""
     test_size: int = Field(default=0, ge=0)
@@ -149,7 +149,7 @@ class TasksConfig(ConfigSection):
     """From where to where, of all tasks in the order of a digest of their ids: `[0, 0.8]` are four fifths, always the
     same, and `[0.8, 1]` the others. So tasks with the same templates can be held out."""
     limit: int | None = Field(default=None, ge=1)
-    """The most tasks; worlds take turns."""
+    """The most tasks; kinds take turns, in each its worlds."""
 
 
 class TrainerConfig(ConfigSection):

@@ -5,7 +5,7 @@ The history stays valid for every endpoint: each call in it has a unique id and,
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,6 +44,8 @@ class AgentSettings:
     replay_reasoning: bool = False
     """Whether later requests include the model's earlier reasoning. What came in a field of its own beside calls goes
     back in any case: DeepSeek refuses calls without it."""
+    noted: Mapping[str, Json] = field(default_factory=dict)
+    """What else was set that changes the model's answers, for the record: its effort, and fields of one's own."""
     calls_first: int = 0
     """Number of first replies that must be tool calls, on endpoints that can enforce it."""
 
@@ -90,7 +92,7 @@ class Agent:
         return Participant(
             backend=self.backend.name,
             model=self.model or self.backend.name.partition("/")[2],
-            sampling={**self.settings.sampling.settings()},
+            sampling={**self.settings.sampling.settings(), **self.settings.noted},
         )
 
     async def step(self) -> AgentStep:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import CACHE, TEMPORARY, Store, process_name
+from skillweave.base.text import UnreadableTextError, skip_mark
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import RETRIED_ERRORS, SpeakerUsage, TrajectoryRecord
 from skillweave.text_calls import CALLS_AS_TEXT
@@ -107,6 +108,12 @@ NEEDED = ("id", "task_id", "trial", "messages", "stop_reason")
 """Keys that every trajectory's line has."""
 
 
+FREE_FORM = frozenset({"sampling", "extra", "options"})
+"""Keys of `run.json` whose objects hold what is set and nothing else: what they lack is not set."""
+DEFAULTS: tuple[Json, ...] = (None, {}, True)
+"""What settings that older versions did not record are by default."""
+
+
 class FolderState(NamedTuple):
     """What a folder holds already."""
 
@@ -134,16 +141,26 @@ class RolloutFolder:
         self.store = Store(root, "rollouts")
         self._taken: dict[str, ShardProgress] = {}
 
-    def fix(self, run: dict[str, Json]) -> None:
+    def fix(self, run: dict[str, Json]) -> list[str]:
         """Write `run.json`. If the folder holds trajectories, it must describe the same run as the existing one.
 
         Args:
             run: The description of the run. The values under `asked` are the last request and may change.
 
+        Returns:
+            What the existing one, of an earlier version, does not say: each setting with the value that it is taken to
+            have had, in words; without those that are as by default.
+
         Raises:
             ConfigError: The folder holds trajectories of another run, or without a description.
             ArtifactError: The existing `run.json` cannot be read.
         """
+        unknown = self.compare(run)
+        self.store.write(RUN, _pretty(run))
+        return unknown
+
+    def compare(self, run: dict[str, Json]) -> list[str]:
+        """As `fix`, without writing anything."""
         files = [self.store.file(path) for path in self._files()]
         if any(path.stat().st_size for path in [*files, *self._shard_files()]):
             if not self.store.exists(RUN):
@@ -151,8 +168,14 @@ class RolloutFolder:
                     f"rollouts folder {str(self.store.root)!r} holds trajectories but no {RUN}, so their run is "
                     "unknown; give another folder with --rollouts-dir"
                 )
-            _refuse_change(self._run(), run, self.store.root)
-        self.store.write(RUN, _pretty(run))
+            change, unknown = compare_settings(self._run(), run)
+            if change is not None:
+                raise ConfigError(
+                    f"rollouts folder {str(self.store.root)!r} holds trajectories of another run: {change}; "
+                    "give another folder with --rollouts-dir"
+                )
+            return unknown
+        return []
 
     def held(self) -> FolderState:
         """Read what the folder holds."""
@@ -170,7 +193,7 @@ class RolloutFolder:
     def records(self) -> Iterator[TrajectoryRecord]:
         """The trajectories that the folder holds and that are not owed, file by file. Torn lines are left out."""
         for path in self._files():
-            with self.store.file(path).open("rb") as stream:
+            with _open_lines(self.store.file(path)) as stream:
                 whole = (_whole_record(line) for line in stream)
                 yield from (record for record in whole if record is not None and not record.owed)
 
@@ -218,7 +241,7 @@ class RolloutFolder:
     def take_over_left(self) -> None:
         """Take over what the shards of a killed command left, and remove their files."""
         left = self._shard_files()
-        known = {line for path in self._files() for line in self.store.file(path).open("rb")} if left else set()
+        known = {line for path in self._files() for line in _open_lines(self.store.file(path))} if left else set()
         for path in left:
             for line in path.open("rb"):
                 record = _whole_record(line)
@@ -264,24 +287,50 @@ class RolloutFolder:
         return run
 
 
-def _refuse_change(old: dict[str, Json], new: dict[str, Json], root: Path) -> None:
+def compare_settings(old: dict[str, Json], new: dict[str, Json], path: str = "") -> tuple[str | None, list[str]]:
+    """Compare what two runs fixed, apart from `asked`.
+
+    A key that the old one lacks was not recorded by the version that wrote it. It says nothing, and so no difference.
+
+    Returns:
+        The first setting that differs, in words, or None; and what the old one does not say, unless it is as by
+        default.
+    """
+    unknown: list[str] = []
     for key in sorted({*old, *new} - {"asked"}):
-        if old.get(key) != new.get(key):
-            raise ConfigError(
-                f"rollouts folder {str(root)!r} holds trajectories of another run: {key} is {_short(old.get(key))} "
-                f"there and {_short(new.get(key))} now; give another folder with --rollouts-dir"
-            )
+        before, now, name = old.get(key), new.get(key), f"{path}{key}"
+        if key not in old:
+            unknown += [f"{name}; it is taken to be {_short(now)}"] * (now not in DEFAULTS)
+        elif isinstance(before, dict) and isinstance(now, dict) and key not in FREE_FORM:
+            change, more = compare_settings(before, now, f"{name}.")
+            unknown += more
+            if change is not None:
+                return change, unknown
+        elif before != now:
+            return f"{name} is {_short(before)} there and {_short(now)} now", unknown
+    return None, unknown
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Json] | None]]:
     """Number and record of each line; None for a line that is not a trajectory."""
-    with path.open("rb") as stream:
+    with _open_lines(path) as stream:
         for number, line in enumerate(stream, start=1):
             try:
                 record = from_json(line)
             except ValueError:
                 record = None
             yield number, record if isinstance(record, dict) and _is_trajectory(record) else None
+
+
+def _open_lines(path: Path) -> IO[bytes]:
+    """Open a file of trajectories at its first line; a byte order mark before it is none of it."""
+    stream = path.open("rb")
+    try:
+        skip_mark(stream)
+    except UnreadableTextError as error:
+        stream.close()
+        raise ArtifactError(f"{str(path)!r} cannot be read: {error}") from error
+    return stream
 
 
 def _whole_record(line: bytes) -> TrajectoryRecord | None:

@@ -25,15 +25,18 @@ from rollout.agent import AgentSettings
 from rollout.conversation import RolloutLimits
 from rollout.dispatcher import Width
 from rollout.folder import RolloutFolder, RunFigures
+from rollout.offline.user import offline_user
 from rollout.parts import SourceContext, made, part, said
 from rollout.task import RolloutTask, TaskSource
 from rollout.trajectory import RolloutSettings, skill_text
-from rollout.world.source import BackendFactory, user_config
+from rollout.world.source import BackendFactory, is_scripted, noted_settings, require_user, user_config
 from skillweave.base.errors import ConfigError, ProviderError, SkillweaveError, StopError
+from skillweave.base.text import UnreadableTextError, read_user_text
 from skillweave.config.llm import SpeakerConfig
 from skillweave.config.sections import Config, RolloutConfig
 from skillweave.llm.backends.backend import Backend
 from skillweave.llm.budget import SharedBudget, spending
+from skillweave.llm.connections import budget_price
 from skillweave.llm.ledger import Ledger
 from skillweave.llm.models import sampling_of, split_name
 from skillweave.schema.trajectory import TrajectoryRecord
@@ -146,6 +149,27 @@ async def opened_cast(config: Config, rollouts: Path | None, servers: Servers) -
         yield Cast(agent, source, speakers.ledger)
 
 
+def open_source(config: Config) -> TaskSource:
+    """The task source alone, for what holds no conversation. No agent is there, and no key is needed.
+
+    Raises:
+        ConfigError: The configuration names a part, an agent or a user that does not exist, or no price for a budget.
+    """
+    rollout = config.rollout
+    require_user(rollout)
+    speakers = BackendFactory(config, lambda: Dataset(Path(config.outputs_dir)))
+    if is_scripted(rollout.agent):
+        speakers.agent()
+    if is_scripted(user_config(rollout)):
+        speakers.user()
+    for speaker in (rollout.agent, user_config(rollout)):
+        split_name(speaker.model)
+        budget_price(speaker.model, config.llm)
+    context = SourceContext(config, Path(config.outputs_dir), offline_user(config.seed))
+    source: TaskSource = made("tasks", rollout.parts.tasks, context)
+    return source
+
+
 async def _let_go(source: TaskSource) -> None:
     """Close the source. All is written by now, so an error of a user's own source must not end the run."""
     with suppress(Exception):
@@ -170,7 +194,11 @@ async def hold_here(config: Config, cast: Cast, pairs: Sequence[Pair], sink: Sin
         backend=cast.agent,
         dataset=cast.source.digest,
         limits=RolloutLimits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
-        agent=AgentSettings(sampling=sampling_of(rollout.agent), replay_reasoning=rollout.agent.replay_reasoning),
+        agent=AgentSettings(
+            sampling=sampling_of(rollout.agent),
+            replay_reasoning=rollout.agent.replay_reasoning,
+            noted=noted_settings(rollout.agent),
+        ),
         agent_class=part("agent", parts.agent),
         skill=skill_of(rollout),
     )
@@ -190,8 +218,8 @@ def skill_of(rollout: RolloutConfig) -> str:
     if rollout.skill is None:
         return ""
     try:
-        return skill_text(Path(rollout.skill).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return skill_text(read_user_text(Path(rollout.skill)))
+    except UnreadableTextError as error:
         raise ConfigError(f"rollout.skill {rollout.skill!r} cannot be read: {error}; name a Markdown file") from error
 
 

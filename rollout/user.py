@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from types import MappingProxyType
 
 from pydantic import Field
 
@@ -208,6 +209,9 @@ TRIES = 3
 """The most answers to one message of the agent, the first one included."""
 NOT_SENT = "(Your last answer was not sent: "
 AGAIN = NOT_SENT + "{faults}. Answer the assistant's message again, in the same form.)"
+MAX_ECHOES = 2
+"""Answers in a row that may repeat the agent's own words: two people may well say `Thank you!` to each other."""
+ECHOED = "it repeats the assistant's own words, as the answers before it do"
 INVENTED = "{token!r} is neither among what you know nor in what the assistant has said"
 
 
@@ -215,7 +219,14 @@ class User:
     """One user in one trajectory."""
 
     def __init__(
-        self, role: UserRole, backend: Backend, ledger: UserKnowledge, *, key: str, sampling: Sampling
+        self,
+        role: UserRole,
+        backend: Backend,
+        ledger: UserKnowledge,
+        *,
+        key: str,
+        sampling: Sampling,
+        noted: Mapping[str, Json] = MappingProxyType({}),
     ) -> None:
         """Create a user.
 
@@ -225,6 +236,7 @@ class User:
             ledger: The facts that the user can know.
             key: The run's seed and the trajectory's id; a seeded user draws from it.
             sampling: Sampling of the requests.
+            noted: What else was set that changes the answers, for the record.
         """
         self.role = role
         self.usage = SpeakerUsage(cost_usd=0.0)
@@ -233,21 +245,25 @@ class User:
         self.rejected: list[str] = []
         """The reason for each answer that was sent back."""
         self._answers: list[UserAnswer] = []
+        self._echoes = 0
+        """Number of the last answers in a row that repeat the agent's words."""
         self._backend = backend
         self._ledger = ledger
         self._key = key
         self._sampling = sampling
+        self._noted = noted
         self._model = ""
 
     @property
     def participant(self) -> Participant:
         """The user's backend, model and sampling, for the record."""
         model = self._model or self._backend.name.partition("/")[2]
-        return Participant(backend=self._backend.name, model=model, sampling={**self._sampling.settings()})
+        sampling = {**self._sampling.settings(), **self._noted}
+        return Participant(backend=self._backend.name, model=model, sampling=sampling)
 
     def open(self, place: int) -> Message:
         """Start a new conversation; the user's first message. `place` is its index in the conversation."""
-        self.turns, self._answers = [], []
+        self.turns, self._answers, self._echoes = [], [], 0
         self._note(plain(self.role.opening), place, [])
         return Message(role="user", content=self.role.opening)
 
@@ -270,7 +286,7 @@ class User:
             self.usage = added(self.usage, reply)
             self._model = reply.model or self._model
             answer = read_answer(reply.text)
-            faults = self._faults(answer, heard)
+            faults = self._faults(answer, heard, asked[-1].content or "")
             if not faults:
                 self._note(answer, len(messages), heard)
                 return answer
@@ -281,6 +297,7 @@ class User:
 
     def _note(self, answer: UserAnswer, place: int, heard: Sequence[str]) -> None:
         earlier = [*(own.text for own in self._answers), *heard]
+        self._echoes = self._echoes + 1 if _is_echo(answer, heard) else 0
         self._answers.append(answer)
         self.turns.append(
             UserTurn(
@@ -293,9 +310,13 @@ class User:
             )
         )
 
-    def _faults(self, answer: UserAnswer, heard: Sequence[str]) -> list[str]:
+    def _faults(self, answer: UserAnswer, heard: Sequence[str], asked: str) -> list[str]:
         if not answer.text and not answer.done:
             return ["its text is missing or empty"]
+        is_complaint = asked.startswith(NOT_SENT) and _is_echo(answer, [asked])
+        is_stuck = self._echoes >= MAX_ECHOES and not answer.done and _is_echo(answer, heard)
+        if is_complaint or is_stuck:
+            return [ECHOED]
         return [INVENTED.format(token=token) for token in self._ledger.faults(answer.text, heard)]
 
     def _request(self, messages: Sequence[Message], attempt: int) -> Request:
@@ -308,6 +329,11 @@ class User:
             attempt=attempt,
             variables={"role": self.role},
         )
+
+
+def _is_echo(answer: UserAnswer, heard: Sequence[str]) -> bool:
+    """Whether an answer is what the agent has just said, and nothing else."""
+    return bool(heard) and answer.text.split() == heard[-1].split()
 
 
 def seen_by_user(messages: Sequence[Message], answers: Sequence[UserAnswer]) -> list[Message]:

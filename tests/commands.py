@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 from unittest.mock import patch
 
@@ -37,11 +38,11 @@ class Done:
     stderr: str
 
 
-def ran(program: str, *arguments: str) -> Done:
-    """Give a command. What it would have done in workers is done in place."""
+def ran(program: str, *arguments: str, place: Path = ROOT) -> Done:
+    """Give a command in a folder. What it would have done in workers is done in place."""
     shown, complaints = io.StringIO(), io.StringIO()
     with (
-        chdir(ROOT),
+        chdir(place),
         redirect_stdout(shown),
         redirect_stderr(complaints),
         in_place(),

@@ -195,9 +195,12 @@ def teach(
 def selftest(
     outputs_dir: Annotated[Path, typer.Option("--outputs-dir", "--outputs", help="The dataset.")] = Path("outputs"),
     tasks: Annotated[
-        list[str] | None, typer.Option("--tasks", metavar="GLOB", help="Only tasks whose id matches. Repeats.")
+        list[str] | None,
+        typer.Option("--tasks", metavar="GLOB", help="Only tasks whose id matches, or @FILE with ids. Repeats."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many tasks; kinds take turns, in each its worlds.")
+    ] = None,
     max_workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="The second set, by which no task was dropped; writes held_out.json.")

@@ -15,13 +15,11 @@ from evaluator.scoring.worker_pool import EvaluationSetup
 from skillweave.base.command import command_line
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import CACHE, Store
-from skillweave.config.load import load_config, nearest
+from skillweave.config.load import CONFIG, load_config, named_config, nearest
 from skillweave.config.sections import Config, ExecutionConfig
 from skillweave.plugins import load_plugins
 
 MODES = ("all", "single", "prune")
-CONFIG = Path("config.yaml")
-"""The configuration where none is named; if the file is missing, the defaults hold."""
 
 
 LAST_OPTIONS = f"{CACHE}/options.json"
@@ -85,8 +83,7 @@ class EvaluationOptions:
         if self.loaded is not None:
             return self.loaded
         given = {path: value for path, value in self.values.items() if value is not None}
-        file = self.config_file or (CONFIG if CONFIG.is_file() else None)
-        return load_config(file, self.overrides, given)
+        return load_config(named_config(self.config_file), self.overrides, given)
 
     @cached_property
     def outputs(self) -> Path:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluator.cli.options import CONFIG, EvaluationOptions, last_places, show_line
+from evaluator.cli.options import EvaluationOptions, last_places, show_line
 from evaluator.kinds import KINDS
 from evaluator.replay.golden import golden_execution_of
 from evaluator.replay.rollouts import find_rollouts
@@ -19,6 +19,7 @@ from skillweave.base.command import command_line, one_line, rollout_line, shell_
 from skillweave.base.errors import ArtifactError, ConfigError, WorldError
 from skillweave.base.progress import progress
 from skillweave.base.store import Store, locked
+from skillweave.config.load import CONFIG
 from skillweave.schema.result import AgentComparison, AgentComparisons
 from skillweave.schema.score import GoldenCallNote, PrunedRecord
 from skillweave.schema.task import Task

@@ -6,7 +6,6 @@ With `--held-out` the second set of variants is used, by which no task was kept 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,10 +20,10 @@ from evaluator.scoring.selftest import (
     selftest_outcomes,
 )
 from skillweave.base.command import one_line
-from skillweave.base.errors import ConfigError
 from skillweave.base.store import Store
 from skillweave.plugins import load_plugins
 from skillweave.schema.evaluation import HeldOutReport, VariantCount
+from skillweave.selection import first_in_turns, matching_ids
 from skillweave.workers import local_processes
 from skillweave.world.dataset import Dataset
 
@@ -124,10 +123,7 @@ def run_held_out(
 
 def _selected(dataset: Dataset, globs: Sequence[str], limit: int | None) -> list[str]:
     """Ids of the tasks to try. Raises ConfigError where there are none."""
-    ids = [id for id in dataset.tasks if not globs or any(fnmatchcase(id, glob) for glob in globs)]
-    if not ids:
-        raise ConfigError(f"no task matches --tasks {' '.join(globs)!r}; there are {len(dataset.tasks)}")
-    return ids[:limit]
+    return first_in_turns(matching_ids([*dataset.tasks], globs), limit, dataset.tasks)
 
 
 def _each(work: Callable[[Sequence[str]], list[T]], ids: Sequence[str], workers: int) -> Iterator[T]:

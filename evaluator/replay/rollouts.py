@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from evaluator.replay.trial import LONGEST_ID, agent_of, ids_of
 from skillweave.base.command import command_line
 from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.text import UnreadableTextError, skip_mark
 from skillweave.schema.result import UNNAMED, SpeakerNames
 from skillweave.schema.trajectory import RETRIED_ERRORS
 
@@ -117,11 +118,13 @@ def _scan(found: RolloutIndex, number: int, path: Path, label: str) -> None:
                     _add(found, number, f"{label}, line {line}", offset, content)
     except OSError as error:
         raise ArtifactError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
+    except UnreadableTextError as error:
+        raise ArtifactError(f"cannot read {str(path)!r}: {error}") from error
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes | None]]:
     """Number, offset and content of each line; the content is None where the line is too long."""
-    number, offset = 0, 0
+    number, offset = 0, skip_mark(stream)
     while content := stream.readline(LONGEST_LINE + 1):
         number += 1
         if len(content) <= LONGEST_LINE:

@@ -10,6 +10,7 @@ from evaluator.report.statistics import paired
 from evaluator.report.summary import COMPARED, in_order, values_of
 from evaluator.report.tally import Traits, traits_of
 from evaluator.report.terminal import print_line, print_table
+from skillweave.base.command import percent
 from skillweave.schema.result import (
     AgentComparison,
     ChangedTask,
@@ -215,7 +216,7 @@ def show_comparison(comparison: AgentComparison, place_a: str = "A", place_b: st
         print_line("no task has scored trials on both sides")
     else:
         print_line(
-            f"{comparison.tasks} tasks: {a} {comparison.rate_a:.1%}, {b} {comparison.rate_b:.1%}; "
+            f"{comparison.tasks} tasks: {a} {_rate(comparison.rate_a)}, {b} {_rate(comparison.rate_b)}; "
             f"difference {_points(comparison.difference)} points "
             f"[{_points(comparison.low)}, {_points(comparison.high)}], "
             f"p = {comparison.p:.2g}{'' if comparison.is_exact else ' (sampled)'}"
@@ -234,13 +235,17 @@ def show_comparison(comparison: AgentComparison, place_a: str = "A", place_b: st
         print_line(f"the checks are not of one version: {', '.join(comparison.checks_versions)}")
     for trait, groups in comparison.by.items():
         if len(groups) > 1:
-            each = [(value, f"{of.tasks}", f"{of.rate_a:.1%}", f"{of.rate_b:.1%}") for value, of in groups.items()]
+            each = [(value, f"{of.tasks}", _rate(of.rate_a), _rate(of.rate_b)) for value, of in groups.items()]
             print_table(f"By {trait}", (trait, "tasks", a, b), each)
     rows = [
         (task.task_id, f"{task.a_passed}/{task.a_scored}", f"{task.b_passed}/{task.b_scored}", task.failure or "")
         for task in comparison.flipped
     ]
     print_table(f"{len(comparison.flipped)} tasks with another rate", ("task", a, b, "failure of the worse"), rows)
+
+
+def _rate(share: float | None) -> str:
+    return "-" if share is None else percent(share)
 
 
 def _points(share: float | None) -> str:

@@ -8,6 +8,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import TypeVar
@@ -18,6 +19,7 @@ from markupsafe import Markup
 from evaluator.report.conversation import CheckFinding, ShownCall, ShownConversation, ShownTurn, visible
 from evaluator.report.results import ReportSelection, order_of, sample_key_of, select
 from evaluator.report.summary import side_by_side
+from skillweave.base.command import percent
 from skillweave.base.store import Store, digest_text
 from skillweave.schema.contract import RowChange
 from skillweave.schema.evaluation import MAX_LEFT_SHARE, EvaluationSummary, Ladder
@@ -110,6 +112,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         autoescape=True,
     )
+    environment.filters["percent"] = partial(percent, sign=" %")
     environment.filters["seen"] = visible
     environment.filters["short"] = lambda text: visible(text[:LONGEST_EXAMPLE])
     return environment

@@ -17,6 +17,7 @@ from evaluator.replay.rollouts import TrajectoryKey
 from skillweave.base.command import one_line
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import Store, digest_text
+from skillweave.base.text import UnreadableTextError, skip_mark
 from skillweave.schema.evaluation import Ladder
 from skillweave.schema.result import FAILURE_CLASSES, Result, SpeakerNames
 
@@ -94,6 +95,10 @@ class ResultsFile:
 
     def _lines(self) -> Iterator[tuple[bytes, Result | None]]:
         with self.store.file(self.name).open("rb") as stream:
+            try:
+                skip_mark(stream)
+            except UnreadableTextError as error:
+                raise ConfigError(f"{str(self.path)!r} cannot be read: {error}") from error
             for line in stream:
                 yield line, _read(line)
 

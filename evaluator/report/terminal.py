@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluator.report.summary import side_by_side
-from skillweave.base.command import one_line
+from skillweave.base.command import one_line, percent
 from skillweave.schema.evaluation import (
     MAX_LEFT_SHARE,
     AgentSummary,
@@ -213,7 +213,7 @@ def _print_notes(agent: AgentSummary) -> None:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
+    return "-" if share is None else percent(share)
 
 
 def _estimate(estimate: Estimate | None) -> str:
@@ -236,4 +236,4 @@ def show_ladder(ladder: Ladder) -> None:
 
 
 def _share(step: PassCount | None) -> str:
-    return "-" if step is None or not step.tasks else f"{step.rate:.1%}"
+    return "-" if step is None or not step.tasks else percent(step.rate)

@@ -22,6 +22,7 @@ from interop.export.examples import LineSpot
 from skillweave.base.errors import ConfigError
 from skillweave.base.progress import progress
 from skillweave.base.store import CACHE, Store, digest_json
+from skillweave.base.text import UnreadableTextError, skip_mark
 from skillweave.config.sections import Config
 from skillweave.schema.result import Result
 from skillweave.schema.task import Task
@@ -144,8 +145,11 @@ def _results(file: Path) -> Iterator[tuple[Result, LineSpot]]:
     """The results in a file, and where they stand; none if there is no file."""
     if not file.is_file():
         return
-    offset = 0
     with file.open("rb") as stream:
+        try:
+            offset = skip_mark(stream)
+        except UnreadableTextError as error:
+            raise ConfigError(f"{str(file)!r} cannot be read: {error}") from error
         for line in stream:
             spot, offset = LineSpot(file, offset, len(line)), offset + len(line)
             result = _read(line)

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from interop.environments import EpisodeFactory, configuration
 from interop.options import ServeOptions
-from interop.serve.http import RequestGate, is_loopback
+from interop.serve.http import RequestGate
 from interop.serve.listening import listen, run, url_of
 from interop.serve.sessions import IDLE_TIMEOUT_S, MAX_SESSIONS, STEP_TIMEOUT_S, SessionPool
 from rollout.world.source import ONLY_SCRIPTED, is_scripted
 from skillweave.base.command import counted
 from skillweave.base.errors import ConfigError
+from skillweave.config.llm import is_loopback
 
 
 class WireProtocol(NamedTuple):

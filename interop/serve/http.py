@@ -6,7 +6,6 @@ Errors are `{"error": {"code": ..., "message": ...}}` with a fitting status. No 
 import base64
 import binascii
 import hmac
-import ipaddress
 import json
 import sys
 import traceback
@@ -255,13 +254,3 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, problem: Problem) 
     if problem.status == 413:
         response.headers["Connection"] = "close"
     await response(scope, receive, send)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -18,10 +18,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from interop.episode_tools import HeldEpisode, episode_server
-from interop.serve.http import MAX_BODY_BYTES, RequestError, is_loopback, problem_of, task_asked_for
+from interop.serve.http import MAX_BODY_BYTES, RequestError, problem_of, task_asked_for
 from interop.serve.http import application as application_of
 from interop.serve.sessions import SessionError, SessionPool
 from skillweave.base.errors import SkillweaveError
+from skillweave.config.llm import is_loopback
 from skillweave.schema.record import Json
 
 TASK_HEADER, SEED_HEADER = "X-Skillweave-Task", "X-Skillweave-Seed"

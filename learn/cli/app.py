@@ -24,6 +24,12 @@ Overrides = Annotated[
 ]
 
 
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would be held at most, with tokens and cost; run and write nothing."),
+]
+
+
 @app.callback()
 def _program() -> None:
     """Skills and agents that improve by rollouts."""
@@ -39,11 +45,12 @@ def skill(
     ] = False,
     skill_file: Annotated[Path | None, typer.Option("--skill", help="With --eval-only: the skill.")] = None,
     split: Annotated[str | None, typer.Option(help="With --eval-only: train, val, test or all (the default).")] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Train a skill document. A killed run goes on where it was."""
     from learn.skill.command import SkillOptions, run_skill
 
-    options = SkillOptions(config, tuple(overrides or ()), out, eval_only, skill_file, split)
+    options = SkillOptions(config, tuple(overrides or ()), out, eval_only, skill_file, split, dry_run)
     raise typer.Exit(run_skill(options))
 
 
@@ -54,11 +61,12 @@ def evolve(
     folder: Annotated[
         Path | None, typer.Option("--folder", help="The run's folder, in place of evolve.folder.")
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Train, explore, keep what is rewarded, and train anew. A killed run goes on where it was."""
     from learn.evolve.command import EvolveOptions, run_evolve
 
-    raise typer.Exit(run_evolve(EvolveOptions(config, tuple(overrides or ()), folder)))
+    raise typer.Exit(run_evolve(EvolveOptions(config, tuple(overrides or ()), folder, dry_run)))
 
 
 @app.command()

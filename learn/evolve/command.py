@@ -9,9 +9,12 @@ from evaluator.replay.rollouts import find_rollouts
 from learn.config import LearnConfig
 from learn.evolve.history import HISTORY, PAGE, history_of, write_history
 from learn.evolve.iteration import IterationPlace, prepare_first, run_iteration
-from learn.evolve.settings import EvolveSetup, completed, fix_settings
+from learn.evolve.settings import EvolveSetup, completed, config_of, fix_settings
 from learn.evolve.tasks import TaskSets, apart, task_sets
-from skillweave.base.command import command_line, counted, shell_word
+from learn.forecast import PlannedTalks, show_planned
+from rollout.forecast import Forecast
+from rollout.shards import open_source
+from skillweave.base.command import command_line, counted, percent, shell_word
 from skillweave.base.store import Store, locked
 from skillweave.config.load import load_section
 from skillweave.plugins import load_plugins
@@ -27,6 +30,8 @@ class EvolveOptions:
     overrides: tuple[str, ...] = ()
     folder: Path | None = None
     """The folder of the run; None: as the configuration says."""
+    is_dry: bool = False
+    """Only say what would be held, and what it would take."""
 
 
 def run_evolve(options: EvolveOptions) -> int:
@@ -51,6 +56,9 @@ def run_evolve(options: EvolveOptions) -> int:
     if config.evolve.first is not None:
         # A wrong name is told before the folder is fixed to it.
         find_rollouts(Path(config.evolve.first))
+    if options.is_dry:
+        _show_dry_run(setup, sets)
+        return 0
     store.prepare()
     with locked(store):
         store.clean()
@@ -68,6 +76,21 @@ def run_evolve(options: EvolveOptions) -> int:
     return 0
 
 
+def _show_dry_run(setup: EvolveSetup, sets: TaskSets) -> None:
+    evolve = setup.config.evolve
+    config = config_of(setup, evolve.agent)
+    trained = 1 + evolve.iterations * (2 if evolve.control else 1)
+    planned = [
+        PlannedTalks("explore with each iteration's model", sets.explore, evolve.iterations * evolve.trials),
+        PlannedTalks("evaluate each model on what is held out", sets.held_out, trained * evolve.evaluation_trials),
+    ]
+    show_planned(
+        Forecast(config, open_source(config)),
+        planned,
+        [f"{counted(len(sets.seed), 'task')} to begin with, held by the scripted oracle; {trained} models are trained"],
+    )
+
+
 def _say_sets(sets: TaskSets, is_apart: Mapping[str, bool]) -> None:
     new = sum(is_apart.values())
     print(
@@ -80,7 +103,7 @@ def _say_sets(sets: TaskSets, is_apart: Mapping[str, bool]) -> None:
 def _say_iteration(entry: Mapping[str, Any]) -> None:
     held_out, control, kept = entry["held_out"], entry["control"], entry["kept"]
     share = f"{held_out['passed']:g} of {held_out['scored']} held-out tasks passed"
-    words = [f"{share} ({held_out['low']:.1%} to {held_out['high']:.1%})" if held_out["scored"] else share]
+    words = [f"{share} ({percent(held_out['low'])} to {percent(held_out['high'])})" if held_out["scored"] else share]
     if kept is not None:
         words.append(f"{kept['trajectories']} conversations kept, of {counted(kept['tasks'], 'task')}")
     if control is not None:

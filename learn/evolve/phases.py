@@ -120,7 +120,8 @@ def hold(setup: EvolveSetup, place: str, tasks: str, ids: Sequence[str], config:
         ConfigError, ArtifactError: As `run_rollouts`.
     """
     folder = setup.store.root / place
-    run_rollouts(PhaseRollouts(Path(), folder, tasks=(option_of(setup.store, tasks),), settings=config))
+    wanted = (option_of(setup.store, tasks),)
+    run_rollouts(PhaseRollouts(Path(), folder, tasks=wanted, may_move=True, settings=config))
     done = RolloutFolder(folder).held().done
     left = sum(1 for _ in owed(ids, config.rollout.trials, done))
     if left:

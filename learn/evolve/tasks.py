@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from learn.config import EvolveConfig, TasksConfig
-from rollout.cli.run import in_turns
 from skillweave.base.command import counted
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import Store, digest_text
 from skillweave.config.load import nearest
 from skillweave.schema.task import Task
+from skillweave.selection import first_in_turns
 from skillweave.world.dataset import Dataset
 
 SEED, EXPLORE, HELD_OUT = "seed", "explore", "held_out"
@@ -22,7 +22,7 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class TaskSets:
-    """Ids of the tasks of each set, in the order in which worlds take turns."""
+    """Ids of the tasks of each set, in the order in which they take turns."""
 
     seed: Sequence[str]
     explore: Sequence[str]
@@ -71,7 +71,8 @@ def _chosen(tasks: Sequence[Task], wanted: TasksConfig, name: str) -> list[str]:
     for world in wanted.worlds:
         if world not in worlds:
             raise ConfigError(f"evolve.{name}.worlds: no task is of the world {world!r}; {nearest(world, worlds)}")
-    found = in_turns((task.id for task in tasks if _fits(task, wanted)), wanted.limit)
+    fitting = {task.id: task for task in tasks if _fits(task, wanted)}
+    found = first_in_turns([*fitting], wanted.limit, fitting)
     if not found:
         raise ConfigError(
             f"evolve.{name} chooses none of the {counted(len(tasks), 'task')} of the dataset; "

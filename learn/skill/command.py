@@ -5,34 +5,38 @@ import json
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import get_args
 
 from pydantic import TypeAdapter, ValidationError
 
 from learn.config import LearnConfig
+from learn.forecast import PlannedTalks, show_planned
 from learn.skill.folder import BEST, EVALUATION, REPLIES, ROLLOUTS, USAGE, SkillFolder
 from learn.skill.items import FOLDER_SOURCE, PARTS, Items, Part, chosen_items, leaks, secrets_of
 from learn.skill.loop import SkillTraining
 from learn.skill.optimizer import ModelOptimizer
 from learn.skill.page import write_skill_page
-from learn.skill.planning import steps_per_epoch
+from learn.skill.planning import minibatch_order, steps_per_epoch
 from learn.skill.records import SkillSummary, StepRecord
 from learn.skill.run_files import UsageRow
 from learn.skill.standing import part_score
 from learn.skill.trials import RolloutTrials
 from learn.traces.command import write_traces
 from rollout.cli.run import RolloutOptions, run_record
-from rollout.shards import Cast, opened_cast, servers_of
+from rollout.forecast import Forecast
+from rollout.shards import Cast, open_source, opened_cast, servers_of
 from rollout.world.source import WorldTasks, reasoning_warnings
-from skillweave.base.command import command_line, one_line, rollout_line, shell_word
+from skillweave.base.command import command_line, one_line, percent, rollout_line, shell_word
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import digest_text, locked
+from skillweave.base.text import UnreadableTextError, read_user_text
 from skillweave.config.llm import AuthorConfig
 from skillweave.config.load import load_section
-from skillweave.llm.connections import Connections
+from skillweave.llm.connections import Connections, fixed_settings
 from skillweave.llm.ledger import Ledger, cost_in_words
-from skillweave.llm.models import sampling_of, spec_of, split_name
+from skillweave.llm.models import spec_of, split_name
 from skillweave.llm.replay import CachedBackend
 from skillweave.plugins import load_plugins
 from skillweave.schema.record import Json
@@ -51,6 +55,8 @@ class SkillOptions:
     eval_only: bool = False
     skill: Path | None = None
     split: str | None = None
+    is_dry: bool = False
+    """Only say what would be held, and what it would take."""
 
     def load(self) -> LearnConfig:
         """Load the configuration and its plug-ins. Raises ConfigError."""
@@ -99,10 +105,61 @@ def run_skill(options: SkillOptions) -> int:
     folder = SkillFolder(Path(config.skill.out_root))
     folder.refuse_others()
     initial = read_skill(options.skill if options.skill is not None else config.skill.skill_init)
+    if options.is_dry:
+        _show_dry_run(options, config)
+        return 0
     folder.store.prepare()
     with locked(folder.store):
         folder.store.clean()
         return asyncio.run(_run(options, config, folder, initial))
+
+
+def _show_dry_run(options: SkillOptions, config: LearnConfig) -> None:
+    source = open_source(config)
+    items, forecast, skill = chosen_items(source, config.skill.items), Forecast(config, source), config.skill
+    tried, train, choice = skill.evaluation.trials, skill.train, skill.optimizer
+    if options.eval_only:
+        scored = [PlannedTalks(f"score the skill on {part}", items.of(part), tried) for part in options.parts()]
+        show_planned(forecast, scored, ())
+        return
+    author = _optimizer_author(config)
+    steps = train.num_epochs * steps_per_epoch(len(items.train), train.batch_size, train.accumulation)
+    later = train.num_epochs - 1
+    compared = minibatch_order(items.train, None)[: choice.slow_update_samples]
+    planned = [
+        PlannedTalks("score the first skill on validation", items.val, tried),
+        PlannedTalks("see what to learn from on train", items.train, train.num_epochs * train.trials),
+        PlannedTalks("score each step's candidate on validation", items.val, steps * tried),
+    ]
+    if choice.use_slow_update or choice.use_meta_skill:
+        planned.append(PlannedTalks("compare each epoch's skill with the one before", compared, 2 * later))
+    if choice.use_slow_update:
+        planned.append(PlannedTalks("score each epoch's guidance on validation", items.val, later * tried))
+    if choice.use_skill_aware_reflection:
+        planned.append(PlannedTalks("score each step's notes on validation", items.val, steps * tried))
+    if skill.evaluation.eval_test:
+        planned.append(PlannedTalks("score the first, the best and the last skill on test", items.test, 3 * tried))
+    shown = len(items.train) * train.num_epochs * train.trials
+    questions = ceil(shown / skill.gradient.minibatch_size) + 2 * steps
+    show_planned(
+        forecast,
+        planned,
+        [
+            "a skill is not tried again on what it was tried on, and what the folder holds is not held again",
+            f"on top come about {questions:,} questions to the optimizer {author.model}",
+        ],
+    )
+
+
+def _optimizer_author(config: LearnConfig) -> AuthorConfig:
+    """Who reflects and edits. Raises ConfigError if it cannot."""
+    author: AuthorConfig = config.skill.model or config.llm.textual
+    if split_name(author.model)[0] == "offline":
+        raise ConfigError(
+            f"{author.model!r} cannot reflect on conversations; name a model in skill.model, for example "
+            "'openai/gpt-5', or module:Class/model for an optimizer of your own"
+        )
+    return author
 
 
 def read_skill(path: Path | str | None) -> str:
@@ -110,8 +167,8 @@ def read_skill(path: Path | str | None) -> str:
     if path is None:
         return FIRST_SKILL
     try:
-        return Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_user_text(Path(path))
+    except UnreadableTextError as error:
         raise ConfigError(f"the skill {str(path)!r} cannot be read: {error}; name a Markdown file") from error
 
 
@@ -174,12 +231,7 @@ def _secrets(config: LearnConfig, cast: Cast, items: Items, initial: str) -> dic
 
 async def _optimizer(stack: AsyncExitStack, config: LearnConfig, folder: SkillFolder, ledger: Ledger) -> ModelOptimizer:
     """The optimizer. Its replies are kept in the folder, so that none is asked for twice."""
-    author: AuthorConfig = config.skill.model or config.llm.textual
-    if split_name(author.model)[0] == "offline":
-        raise ConfigError(
-            f"{author.model!r} cannot reflect on conversations; name a model in skill.model, for example "
-            "'openai/gpt-5', or module:Class/model for an optimizer of your own"
-        )
+    author = _optimizer_author(config)
     # Replies are kept here and not with those of other runs: two runs are two samples.
     connections = Connections(config.llm, ledger=ledger, folder=folder.store.root, caches=False)
     backend = CachedBackend(connections.connect(author), folder.store.path(REPLIES), spec_of(author, config.llm).source)
@@ -198,7 +250,7 @@ def _settings(config: LearnConfig, cast: Cast, items: Items, initial: str) -> di
     return {
         "format": "skillweave/1",
         "skill": skill.model_dump(mode="json", exclude={"out_root", "model", "skill_init"}),
-        "optimizer": {"model": author.model, "sampling": {**sampling_of(author).settings()}},
+        "optimizer": fixed_settings(author),
         "rollout": {name: value for name, value in run.items() if name != "asked"},
         "initial_skill": digest_text(initial),
         "items": {part: digest_text(json.dumps(ids)) for part, ids in chosen.items()},
@@ -260,7 +312,7 @@ async def _evaluate(
         score = part_score(rows, config.seed)
         scores[part] = score.model_dump(mode="json")
         print(
-            f"{part}: {score.hard:.1%} of {score.n} items passed ({score.low:.1%} to {score.high:.1%}), "
+            f"{part}: {percent(score.hard)} of {score.n} items passed ({percent(score.low)} to {percent(score.high)}), "
             f"soft {score.soft:.3f}"
         )
     folder.write_json(EVALUATION, {"skill": str(options.skill), "digest": digest_text(skill), "splits": scores})
@@ -271,7 +323,7 @@ async def _evaluate(
 
 def step_line(record: StepRecord) -> str:
     """A step in one line."""
-    line = f"step {record.step} (epoch {record.epoch}): {record.rollout_hard:.0%} of {record.rollout_n} passed"
+    line = f"step {record.step} (epoch {record.epoch}): {percent(record.rollout_hard)} of {record.rollout_n} passed"
     line += f", {record.n_patches} patches, {record.n_edits_ranked} of {record.n_edits_merged} changes"
     if record.candidate_gate_score is not None:
         line += f"; validation {record.previous_score:.3f} -> {record.candidate_gate_score:.3f}"
@@ -307,7 +359,10 @@ def _show(
         f"{summary.best_selection_hard:.3f} ({summary.best_origin}, best of {summary.validations} tried)"
     )
     for name, score in summary.test.items():
-        print(f"  test, {name}: {score.hard:.1%} of {score.n} items passed ({score.low:.1%} to {score.high:.1%})")
+        print(
+            f"  test, {name}: {percent(score.hard)} of {score.n} items passed "
+            f"({percent(score.low)} to {percent(score.high)})"
+        )
     total = cast.ledger.total()
     print(f"  cost of this command: {cost_in_words(total.cost_usd, total.unpriced)}")
     best = root / BEST

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from rollout.folder import compare_settings
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import CACHE, Store
 from skillweave.schema.record import Json, Record
@@ -73,7 +74,7 @@ class SkillFolder:
                 earlier = json.loads(self.store.read(CONFIG))
             except ValueError as error:
                 raise ArtifactError(f"{CONFIG} of {str(self.store.root)!r} is not JSON: {error}") from error
-            change = _change(earlier, config, "")
+            change, _ = compare_settings(earlier if isinstance(earlier, dict) else {"format": None}, config)
             if change is not None:
                 raise ConfigError(
                     f"{str(self.store.root)!r} holds a run with other settings: {change}; "
@@ -108,15 +109,6 @@ def _plain(content: object) -> object:
     if isinstance(content, list | tuple):
         return [_plain(part) for part in content]
     return content
-
-
-def _change(earlier: Json, now: Json, path: str) -> str | None:
-    """The first setting that differs, in words; None if there is none."""
-    if isinstance(earlier, dict) and isinstance(now, dict):
-        keys = dict.fromkeys([*now, *earlier])
-        changes = (_change(earlier.get(key), now.get(key), f"{path}.{key}".strip(".")) for key in keys)
-        return next((change for change in changes if change is not None), None)
-    return None if earlier == now else f"{path} is {json.dumps(earlier)[:80]} there and {json.dumps(now)[:80]} now"
 
 
 def step_path(step: int) -> str:

@@ -16,16 +16,17 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from learn.config import ItemsConfig
-from rollout.cli.run import selected
 from rollout.parts import SourceContext
 from rollout.react.task import GeneralReactTask
 from rollout.task import RolloutOutcome, TaskSource
 from rollout.world.source import WorldTasks
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import digest_json
+from skillweave.base.text import UnreadableTextError, read_user_text
 from skillweave.schema.record import Json, Record
 from skillweave.schema.task import Split
 from skillweave.schema.trajectory import RolloutScore
+from skillweave.selection import first_in_turns, matching_ids
 
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -62,15 +63,14 @@ def chosen_items(source: TaskSource, wanted: ItemsConfig) -> Items:
 
 
 def _of_part(source: TaskSource, part: Part, wanted: ItemsConfig, limit: int | None) -> list[str]:
-    try:
-        if isinstance(source, WorldTasks):
-            return selected(source, wanted.tasks, limit, SPLITS[part])
-        if isinstance(source, FolderItems):
-            return selected(source.only(part), wanted.tasks, limit)
-    except ConfigError as error:
-        reason = str(error).replace("--tasks", "skill.items.tasks")
-        raise ConfigError(f"skill.items has nothing for {part}: {reason}") from error
-    raise ConfigError("skill.items: the tasks of rollout.parts.tasks are of no split; give skill.items.split_dir")
+    if not isinstance(source, WorldTasks | FolderItems):
+        raise ConfigError("skill.items: the tasks of rollout.parts.tasks are of no split; give skill.items.split_dir")
+    of_part = frozenset(source.ids(SPLITS[part]) if isinstance(source, WorldTasks) else source.only(part).ids())
+    ids = [id for id in matching_ids(source.ids(), wanted.tasks, "skill.items.tasks") if id in of_part]
+    if not ids:
+        named = "skill.items.tasks names none of its" if wanted.tasks else "there are none"
+        raise ConfigError(f"skill.items has nothing for {part}: {named}")
+    return first_in_turns(ids, limit, source.dataset.tasks if isinstance(source, WorldTasks) else None)
 
 
 class Item(Record):
@@ -205,9 +205,9 @@ _LIST = TypeAdapter(list[Item])
 
 def _read(file: Path) -> dict[str, Item]:
     try:
-        items = _LIST.validate_json(file.read_bytes())
-    except OSError as error:
-        raise ArtifactError(f"the items {str(file)!r} cannot be read: {error.strerror}") from error
+        items = _LIST.validate_json(read_user_text(file))
+    except UnreadableTextError as error:
+        raise ArtifactError(f"the items {str(file)!r} cannot be read: {error}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "file"
@@ -216,9 +216,11 @@ def _read(file: Path) -> dict[str, Item]:
         ) from error
     if not items:
         raise ArtifactError(f"{str(file)!r} holds no items")
-    by_id = {item.id: item for item in items}
-    if len(by_id) < len(items):
-        raise ArtifactError(f"{str(file)!r}: an id stands twice; ids are unique")
+    by_id: dict[str, Item] = {}
+    for item in items:
+        if item.id in by_id:
+            raise ArtifactError(f"{str(file)!r}: id {item.id!r} stands twice; ids are unique")
+        by_id[item.id] = item
     return by_id
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from skillweave.base.errors import ArtifactError, ConfigError
+from skillweave.base.text import UnreadableTextError, skip_mark
 
 ALLOWED_ROLES = ("system", "developer", "user", "assistant", "tool")
 MOST_MESSAGES = 2000
@@ -23,6 +24,10 @@ def load_conversations(path: Path) -> list[Conversation]:
         raise ConfigError(f"there is no file {str(path)!r}; give --data a file of conversations (JSON lines)")
     rows: list[Conversation] = []
     with path.open("rb") as stream:
+        try:
+            skip_mark(stream)
+        except UnreadableTextError as error:
+            raise ArtifactError(f"{str(path)!r} cannot be read: {error}") from error
         for number, line in enumerate(stream, 1):
             if line.strip():
                 rows.append(_conversation(line, f"{str(path)!r}, line {number}"))

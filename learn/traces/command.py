@@ -9,7 +9,7 @@ from learn.traces.change import by_class, figures_of, groups_of
 from learn.traces.figures import PASSED, TraceFigures, TraceSide
 from learn.traces.page import measures_of, traces_page
 from learn.traces.side import require_one_run, scored_folder
-from skillweave.base.command import counted, one_line, shell_word
+from skillweave.base.command import counted, one_line, percent, shell_word
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import CACHE, Store, locked
 from skillweave.config.sections import Config
@@ -110,7 +110,7 @@ def summary_lines(figures: TraceFigures) -> Iterator[str]:
     yield f"{_name(figures.before)}; {_name(figures.after)}"
     if passes.rate_a is not None and passes.rate_b is not None and passes.p is not None:
         yield (
-            f"{counted(passes.tasks, 'task')}: {passes.rate_a:.1%} -> {passes.rate_b:.1%} passed; difference "
+            f"{counted(passes.tasks, 'task')}: {percent(passes.rate_a)} -> {percent(passes.rate_b)} passed; difference "
             f"{_points(passes.difference)} points [{_points(passes.low)}, {_points(passes.high)}], p = {passes.p:.2g}"
         )
     yield f"{len(tasks.gained)} gained, {len(tasks.lost)} lost, {tasks.kept} kept, {tasks.failing} still failing"
@@ -151,7 +151,7 @@ def _groups(figures: TraceFigures) -> list[str]:
     every = [(trait, value, group) for trait, values in groups_of(figures).items() for value, group in values.items()]
     changed = [one for one in every if one[2].rate_a != one[2].rate_b]
     ordered = sorted(changed, key=lambda one: -abs(one[2].rate_b - one[2].rate_a))
-    return [f"{trait} {value} {group.rate_a:.0%} -> {group.rate_b:.0%}" for trait, value, group in ordered]
+    return [f"{trait} {value} {percent(group.rate_a)} -> {percent(group.rate_b)}" for trait, value, group in ordered]
 
 
 def _left_out(figures: TraceFigures) -> Iterator[str]:

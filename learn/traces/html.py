@@ -7,7 +7,7 @@ named by its package: `learn.traces/traces.html`. The styles of the evaluator's 
 
 from base64 import b64encode
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
 
@@ -15,6 +15,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from evaluator.report.conversation import visible
+from skillweave.base.command import percent
 
 STYLES = ("evaluator.report/report.css", "learn.traces/pages.css")
 """What all pages look like."""
@@ -47,6 +48,7 @@ def _environment() -> Environment:
         autoescape=True,
         finalize=_seen,
     )
+    environment.filters["percent"] = partial(percent, sign=" %")
     environment.filters["cut"] = cut
     environment.filters["breakable"] = _breakable
     return environment

@@ -11,6 +11,7 @@ from learn.traces.change import by_class, groups_of, outcome_of
 from learn.traces.figures import PASSED, CallFigures, TaskMove, TraceExample, TraceFigures, TraceOutcome
 from learn.traces.html import render_page
 from learn.traces.side import ScoredFolder
+from skillweave.base.command import percent
 from skillweave.schema.contract import RowChange
 from skillweave.schema.record import Json
 from skillweave.schema.result import FAILURE_CLASSES, Divergence
@@ -135,7 +136,7 @@ def _share(
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
+    return "–" if share is None else percent(share, " %")
 
 
 def shown_example(example: TraceExample, before: ScoredFolder, after: ScoredFolder) -> ShownExample | None:

@@ -7,9 +7,6 @@ import typer
 
 from skillweave.base.command import run_command
 
-CONFIG = Path("config.yaml")
-"""The configuration file if none is named."""
-
 app = typer.Typer(
     name="rollout",
     help="Agents talk with simulated users in the worlds.",
@@ -19,6 +16,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", help="The configuration file.", show_default="config.yaml; without one, the defaults"),
+]
+
 
 @app.callback()
 def _program() -> None:
@@ -27,7 +29,7 @@ def _program() -> None:
 
 @app.command()
 def run(
-    config: Annotated[Path, typer.Option("--config", help="The configuration file.")] = CONFIG,
+    config: ConfigFile = None,
     outputs_dir: Annotated[
         str | None, typer.Option("--outputs-dir", "--outputs", help="The dataset, instead of the configuration's.")
     ] = None,
@@ -41,7 +43,14 @@ def run(
     split: Annotated[
         Literal["train", "validation", "test"] | None, typer.Option(help="Only tasks of this split.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many tasks, spread over the worlds.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="At most so many tasks. Kinds take turns, in each its worlds, then levels and forms: each kind comes "
+            "equally often as far as it has tasks. A larger limit keeps those of a smaller one.",
+        ),
+    ] = None,
     trials: Annotated[int | None, typer.Option(help="Conversations of each task.")] = None,
     personas: Annotated[int | None, typer.Option(help="Users of each task; its trials take turns among them.")] = None,
     agent: Annotated[str | None, typer.Option(metavar="PROVIDER/MODEL", help="Who plays the agent.")] = None,
@@ -51,6 +60,10 @@ def run(
     runner: Annotated[str | None, typer.Option(help="Where they are held: threads (here), dask or ray.")] = None,
     workers: Annotated[int | None, typer.Option(help="Workers of a cluster, which share the limits.")] = None,
     engine: Annotated[str | None, typer.Option(help="Where sessions run: contract or mcp.")] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be held, with tokens and cost; run and write nothing."),
+    ] = False,
     seed: Annotated[int | None, typer.Option(help="Override the seed.")] = None,
     overrides: Annotated[
         list[str] | None,
@@ -66,6 +79,7 @@ def run(
         tasks=tuple(tasks or ()),
         split=split,
         limit=limit,
+        is_dry=dry_run,
         overrides=tuple(overrides or ()),
         values={
             "outputs_dir": outputs_dir,
@@ -86,7 +100,7 @@ def run(
 
 @app.command()
 def ladder(
-    config: Annotated[Path, typer.Option("--config", help="The configuration file.")] = CONFIG,
+    config: ConfigFile = None,
     outputs_dir: Annotated[
         str | None, typer.Option("--outputs-dir", "--outputs", help="The dataset, instead of the configuration's.")
     ] = None,

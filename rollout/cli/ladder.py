@@ -22,7 +22,7 @@ from rollout.offline.agents import offline_agent
 from rollout.offline.user import offline_user
 from rollout.trajectory import RolloutSettings
 from rollout.world.source import ContractOpener, WorldTasks
-from skillweave.base.command import command_line, rollout_line, shell_word
+from skillweave.base.command import command_line, percent, rollout_line, shell_word
 from skillweave.base.errors import ConfigError
 from skillweave.base.manifest import MANIFEST
 from skillweave.base.progress import progress
@@ -264,7 +264,7 @@ def _show_groups(what: str, rungs: Sequence[Mapping[str, PassCount]]) -> None:
     if len(most) < 2:
         return
     rows = [
-        (agent, *(f"{rung[group].rate:.1%}" if group in rung else "-" for group in sorted(most)))
+        (agent, *(percent(rung[group].rate) if group in rung else "-" for group in sorted(most)))
         for agent, rung in zip(AGENTS, rungs, strict=True)
     ]
     named = [f"{group} ({most[group]})" for group in sorted(most)]

@@ -3,45 +3,57 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from rollout.cli.dry_run import describe_usage, show_forecast
 from rollout.folder import USER_SHARE, FolderState, RolloutFolder, RunFigures
+from rollout.forecast import Forecast
 from rollout.parts import blamed
-from rollout.shards import Sink, hold_here, hold_in_shards, is_held_here, opened_cast, servers_of, skill_of
+from rollout.shards import (
+    Pair,
+    Sink,
+    hold_here,
+    hold_in_shards,
+    is_held_here,
+    open_source,
+    opened_cast,
+    servers_of,
+    skill_of,
+)
 from rollout.task import TaskSource
 from rollout.world.source import WorldTasks, reasoning_warnings, user_config, user_warning
-from skillweave.base.command import command_line, counted, one_line, repeat_line, shell_word
+from skillweave.base.command import command_line, counted, one_line, percent, repeat_line, shell_word
 from skillweave.base.errors import ConfigError, StopError
 from skillweave.base.progress import ProgressDisplay, progress
 from skillweave.base.store import digest_text, locked
-from skillweave.config.llm import SpeakerConfig
-from skillweave.config.load import load_config
+from skillweave.config.load import CONFIG, load_config, named_config
 from skillweave.config.sections import Config
+from skillweave.llm.connections import fixed_settings
 from skillweave.llm.ledger import Ledger, cost_in_words
-from skillweave.llm.models import sampling_of
 from skillweave.plugins import load_plugins
 from skillweave.schema.record import Json
 from skillweave.schema.task import Split
+from skillweave.selection import first_in_turns, matching_ids
 from skillweave.text_calls import NO_PARSER
 from skillweave.workers import require_runner
-
-CONFIG = Path("config.yaml")
-"""The configuration file if none is named."""
 
 
 @dataclass(frozen=True)
 class RolloutOptions:
-    config: Path
+    config: Path | None
+    """None: `config.yaml`, or the defaults if there is none."""
     rollouts: Path
     tasks: Sequence[str] = ()
     split: Split | None = None
     limit: int | None = None
+    is_dry: bool = False
+    """Only say what would be held, and what it would take."""
+    may_move: bool = False
+    """Whether the agent's server may be another one in a later run, since the model is the run's own."""
     overrides: Sequence[str] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
     """Dotted path of a key -> the value of its option; None if the option was not used."""
@@ -53,67 +65,39 @@ class RolloutOptions:
             ConfigError: The file, a key or a plug-in is wrong.
         """
         values = {path: value for path, value in self.values.items() if value is not None}
-        config = load_config(self.config, self.overrides, values)
+        config = load_config(named_config(self.config), self.overrides, values)
         load_plugins(config.plugins)
         return config
 
 
-EXAMPLES = 3
-"""Ids that an error names as examples."""
-
-
-def selected(source: TaskSource, globs: Sequence[str], limit: int | None, split: Split | None = None) -> list[str]:
-    """Select the tasks of a run. Worlds take turns, so that a limit is spread over them.
+def selected(source: TaskSource, values: Sequence[str], limit: int | None, split: Split | None = None) -> list[str]:
+    """Select the tasks of a run.
 
     Args:
         source: All tasks.
-        globs: Ids, patterns of ids, or `@FILE` for a file with one of these a line. None given: all tasks match.
-        limit: The most tasks to take. A larger limit adds tasks and replaces none.
-        split: Only tasks of this split match; None: of any.
+        values: Ids, patterns of ids, or `@FILE`, as `matching_ids` takes them. None given: all tasks match.
+        limit: The most tasks to take, as `first_in_turns` takes them. A larger limit adds tasks and replaces none.
+        split: Only tasks of this split; None: of any.
 
     Returns:
-        Ids of the first `limit` matching tasks.
+        Ids of the selected tasks.
 
     Raises:
-        ConfigError: No task matches, a file cannot be read, or the source's tasks are of no split.
+        ConfigError: A value matches no task, none of them is of the split, a file cannot be read, or the source's tasks
+            are of no split.
     """
-    ids = source.ids() if split is None else _of_split(source, split)
-    wanted = [line for glob in globs for line in (_lines_of(glob[1:]) if glob.startswith("@") else [glob])]
-    names, patterns = frozenset(wanted), [glob for glob in wanted if set(glob) & set("*?[")]
-    matching = [id for id in ids if not globs or id in names or any(fnmatchcase(id, glob) for glob in patterns)]
-    if not matching:
-        examples = ", ".join(ids[:EXAMPLES])
-        raise ConfigError(
-            f"no task matches --tasks {' '.join(globs)!r}; there are {len(ids)}, such as {examples}"
-            if ids
-            else f"there are no tasks; write some with: {command_line('synth', 'run')}"
-        )
-    return in_turns(matching, limit)
-
-
-def in_turns(ids: Iterable[str], limit: int | None = None) -> list[str]:
-    """The first `limit` of these tasks, their worlds taking turns; a larger limit replaces none."""
-    groups: dict[str, list[str]] = {}
-    for id in ids:
-        groups.setdefault(id.rpartition("-")[0], []).append(id)
-    turns = [id for turn in zip_longest(*groups.values()) for id in turn if id is not None]
-    return turns[:limit]
-
-
-def _of_split(source: TaskSource, split: Split) -> list[str]:
-    if not isinstance(source, WorldTasks):
+    if split is not None and not isinstance(source, WorldTasks):
         raise ConfigError("--split chooses among the tasks of a dataset; those of rollout.parts.tasks are of no split")
-    ids = source.ids(split)
-    if not ids:
-        raise ConfigError(f"no task is of the split {split!r}")
-    return ids
-
-
-def _lines_of(file: str) -> list[str]:
-    try:
-        return [line.strip() for line in Path(file).read_text("utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--tasks @{file}: the file of task ids cannot be read: {error}") from error
+    ids = matching_ids(source.ids(), values)
+    if not isinstance(source, WorldTasks):
+        return first_in_turns(ids, limit)
+    if split is not None:
+        of_split = frozenset(source.ids(split))
+        ids = [id for id in ids if id in of_split]
+        if not ids:
+            where = "of those that --tasks names " if values else ""
+            raise ConfigError(f"no task {where}is of the split {split!r}")
+    return first_in_turns(ids, limit, source.dataset.tasks)
 
 
 def owed(ids: Sequence[str], trials: int, done: frozenset[str]) -> Iterator[tuple[str, int]]:
@@ -121,25 +105,33 @@ def owed(ids: Sequence[str], trials: int, done: frozenset[str]) -> Iterator[tupl
     return ((id, trial) for trial in range(trials) for id in ids if f"{id}#{trial}" not in done)
 
 
+FREE_SETTINGS = frozenset({"trials", "timeout_s", "max_concurrency", "max_parallel_agents", "processes"})
+"""Settings of `rollout` that a later run on the same folder may change."""
+LIMITS = frozenset({"max_turns", "max_calls"})
+RECORDED_OTHERWISE = frozenset({"agent", "user", "parts", "skill"}) | LIMITS
+"""Settings of `rollout` that `run.json` holds in a form of its own."""
+
+
 def run_record(config: Config, source: TaskSource, options: RolloutOptions) -> dict[str, Json]:
-    """The content of `run.json`: all settings that change a trajectory, and under `asked` the last request."""
+    """The content of `run.json`: all settings that change a trajectory, and under `asked` the last request.
+
+    Every setting of `rollout` counts that is not in `FREE_SETTINGS`, so that none is forgotten.
+    """
     asked: dict[str, Json] = {"tasks": [*options.tasks], "split": options.split, "limit": options.limit}
+    moving = ("base_url", "serve") if options.may_move else ()
     rollout = config.rollout
     parts: dict[str, Any] = rollout.parts.model_dump(mode="json")
     return {
         "format": "skillweave/1",
         "seed": config.seed,
-        "agent": _speaker(rollout.agent),
-        "user": _speaker(user_config(rollout)),
+        "agent": {name: value for name, value in fixed_settings(rollout.agent).items() if name not in moving},
+        "user": fixed_settings(user_config(rollout)),
         "task_set": parts.pop("tasks"),
         "dataset": _digest(source),
         "parts": parts,
-        "engine": rollout.engine,
-        "prompt": rollout.prompt,
         "skill": digest_text(skill) if (skill := skill_of(rollout)) else None,
-        "personas": rollout.personas,
-        "limits": {"max_turns": rollout.max_turns, "max_calls": rollout.max_calls},
-        "record_tokens": rollout.record_tokens,
+        "limits": rollout.model_dump(mode="json", include={*LIMITS}),
+        **rollout.model_dump(mode="json", exclude={*FREE_SETTINGS, *RECORDED_OTHERWISE}),
         "asked": {**asked, "trials": rollout.trials},
     }
 
@@ -149,14 +141,6 @@ def _digest(source: TaskSource) -> str:
     if not isinstance(digest, str):
         raise ConfigError(f"the digest of the task source is {digest!r}; it must be a text")
     return digest
-
-
-def _speaker(speaker: SpeakerConfig) -> dict[str, Json]:
-    return {
-        "model": speaker.model,
-        "sampling": {**sampling_of(speaker).settings()},
-        "replay_reasoning": speaker.replay_reasoning,
-    }
 
 
 class Display:
@@ -183,7 +167,7 @@ class Display:
         if spent.cost_usd or spent.unpriced:
             parts.append(cost_in_words(spent.cost_usd, spent.unpriced))
         if tally.scored:
-            parts.append(f"{tally.passed / tally.scored:.1%} passed")
+            parts.append(f"{percent(tally.passed / tally.scored)} passed")
         if tally.errors:
             parts.append(f"{sum(tally.errors.values())} errors")
         return ", ".join(parts)
@@ -235,8 +219,9 @@ def show_report(
         print(f"  cannot be read: {one_line(place)}")
     if tally.user_share > USER_SHARE:
         print(
-            f"warning: {tally.user_share:.1%} of the conversations were lost to the simulated user "
-            f"{user_config(config.rollout).model}: its answers were empty or held invented figures; try another model",
+            f"warning: {percent(tally.user_share)} of the conversations were lost to the simulated user "
+            f"{user_config(config.rollout).model}: its answers were empty, held invented figures or repeated "
+            "the agent; try another model",
             file=sys.stderr,
         )
     if tally.calls_as_text:
@@ -264,14 +249,16 @@ def _scoring(config: Config, options: RolloutOptions) -> str:
     outputs, name = Path(config.outputs_dir), options.rollouts.name
     results = Path(outputs, "evaluation", "" if name == "rollouts" else name, "results.jsonl")
     words: list[str | Path] = ["--rollouts-dir", options.rollouts, "--outputs-dir", outputs, "--output", results]
-    if options.config != CONFIG:
+    if options.config is not None and options.config != CONFIG:
         words += ["--config", options.config]
     return command_line("evaluator", "run", *words)
 
 
 def _show_tally(config: Config, tally: RunFigures) -> None:
     users = f" with {', '.join(sorted(tally.users))}" if tally.users else ""
-    share = f", {tally.passed} of {tally.scored} passed ({tally.passed / tally.scored:.1%})" if tally.scored else ""
+    share = (
+        f", {tally.passed} of {tally.scored} passed ({percent(tally.passed / tally.scored)})" if tally.scored else ""
+    )
     print(f"{tally.done} conversations of {', '.join(sorted(tally.agents))}{users}{share}")
     print(f"  ended by: {_listed(tally.stops)}; {tally.turns} turns, {tally.calls} calls")
     cost = "cost unknown: give prices in llm.prices" if tally.cost_usd is None else f"{tally.cost_usd:.2f} USD"
@@ -279,7 +266,8 @@ def _show_tally(config: Config, tally: RunFigures) -> None:
     if tally.users:
         lost = f"{tally.errors['user']} of {tally.done} conversations lost to the user"
         print(
-            f"  {tally.sent_back} answers of the user sent back (empty, or invented figures); {lost} (no usable answer)"
+            f"  {tally.sent_back} answers of the user sent back (empty, invented figures, or the agent's "
+            f"own words); {lost} (no usable answer)"
         )
     for kind, count in sorted(tally.errors.items()):
         print(f"  {count} {kind} errors, the first: {one_line(tally.first_errors[kind])[:SHOWN]}")
@@ -303,7 +291,30 @@ def run_rollouts(options: RolloutOptions) -> int:
     require_runner(config.execution)
     folder = RolloutFolder(options.rollouts)
     folder.store.refuse_other_than_folder()
+    if options.is_dry:
+        return _show_dry_run(config, options, folder)
     return asyncio.run(_run(config, options, folder))
+
+
+def _show_dry_run(config: Config, options: RolloutOptions, folder: RolloutFolder) -> int:
+    source = open_source(config)
+    with blamed("tasks", config.rollout.parts.tasks):
+        ids = selected(source, options.tasks, options.limit, options.split)
+        folder.compare(run_record(config, source, options))
+    held = folder.held()
+    worlds = {id: source.record(id).world if isinstance(source, WorldTasks) else "general" for id in ids}
+    trials = config.rollout.trials
+    show_forecast(Forecast(config, source, folder), worlds, trials, held, list(owed(ids, trials, held.done)))
+    return 0
+
+
+def _say_cost(forecast: Forecast, pairs: Sequence[Pair]) -> None:
+    """Say what the conversations will cost, if that is known and more than nothing."""
+    if not forecast.asks_models or not forecast.is_known or not pairs:
+        return
+    low, high = forecast.of(id for id, _ in pairs)
+    if forecast.cost(high):
+        print(f"{counted(len(pairs), 'conversation')}: {describe_usage(forecast, low, high)}", flush=True)
 
 
 async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -> int:
@@ -318,10 +329,12 @@ async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -
         with locked(folder.store), ExitStack() as temporary:
             folder.store.clean()
             temporary.enter_context(folder.temporary_files())
-            folder.fix(record)
+            for setting in folder.fix(record):
+                print(one_line(f"run.json of {str(options.rollouts)!r} is older and does not say {setting}, as now"))
             folder.take_over_left()
             held = folder.held()
             pairs = list(owed(ids, config.rollout.trials, held.done))
+            _say_cost(Forecast(config, cast.source, folder), pairs)
             tally, spent = RunFigures(), None
             with display(len(pairs), cast.ledger) as shown:
                 sink = Sink(folder.append, tally, shown.started, shown.ended)

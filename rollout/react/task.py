@@ -14,6 +14,7 @@ from rollout.react.tools import CHECKERS, Checker, Function, FunctionTool, expec
 from rollout.task import Answer, Definition, Response, RolloutOutcome, RolloutTask, Runtime
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import digest_file, digest_json
+from skillweave.base.text import UnreadableTextError, skip_mark
 from skillweave.schema.record import Json, Record
 from skillweave.schema.trajectory import Message, RolloutScore
 
@@ -201,9 +202,9 @@ def _function(name: object) -> Function:
 def _places(path: Path) -> dict[str, int]:
     """Id of each question -> the byte at which its line begins."""
     places: dict[str, int] = {}
-    place = 0
     try:
         with path.open("rb") as file:
+            place = skip_mark(file)
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     id = _question(line, f"{str(path)!r}, line {number}").id
@@ -213,6 +214,8 @@ def _places(path: Path) -> dict[str, int]:
                 place += len(line)
     except OSError as error:
         raise ArtifactError(f"questions {str(path)!r} cannot be read: {error.strerror}") from error
+    except UnreadableTextError as error:
+        raise ArtifactError(f"questions {str(path)!r} cannot be read: {error}") from error
     return places
 
 

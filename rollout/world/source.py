@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 
 from evaluator.text.facts import UserKnowledge
 from rollout.parts import SourceContext, blamed, part
@@ -39,13 +40,37 @@ def user_config(rollout: RolloutConfig) -> SpeakerConfig:
     sampling and the settings under `rollout.user`. Scripted agents and backends of one's own get `offline/user`.
     """
     user = rollout.user
-    if user is not None and "model" in user.model_fields_set:
+    if user is not None and is_user_named(rollout):
         return user
     if is_scripted(rollout.agent) or rollout.parts.backend is not None:
         return SpeakerConfig(model="offline/user")
     own = {**dict.fromkeys(SAMPLING), "replay_reasoning": False, "serve": None}
     settings = {name: getattr(user, name) for name in user.model_fields_set} if user is not None else {}
     return rollout.agent.model_copy(update={**own, **settings})
+
+
+def is_user_named(rollout: RolloutConfig) -> bool:
+    """Whether the configuration says who plays the user."""
+    return rollout.user is not None and "model" in rollout.user.model_fields_set
+
+
+def require_user(rollout: RolloutConfig) -> None:
+    """Raise ConfigError if nobody is named to play the user, and it is not sure that the agent can."""
+    model = rollout.agent.model
+    if is_user_named(rollout) or rollout.parts.tasks != "world" or rollout.parts.backend is not None:
+        return
+    if ":" in split_name(model)[0]:
+        # Such a class may be no model at all. A reader that answers all alike echoed itself for forty turns.
+        raise ConfigError(
+            f"the agent {model!r} is a class of your own, and nothing says who plays the user; name the user with "
+            f"--user: {model} if it can play one, or a model such as openai/gpt-5"
+        )
+
+
+def noted_settings(speaker: SpeakerConfig) -> dict[str, Json]:
+    """What is set beside the sampling that changes answers, for the record of who took part."""
+    effort: dict[str, Json] = {"reasoning_effort": speaker.reasoning_effort} if speaker.reasoning_effort else {}
+    return effort | ({"extra": {**speaker.extra}} if speaker.extra else {})
 
 
 def is_scripted(speaker: SpeakerConfig) -> bool:
@@ -130,6 +155,7 @@ class BackendFactory:
         Raises:
             ConfigError: The user is unknown.
         """
+        require_user(self._config.rollout)
         speaker = user_config(self._config.rollout)
         provider, name = split_name(speaker.model)
         if provider != "offline":
@@ -198,6 +224,7 @@ class WorldTasks:
         opener: Opener,
         user: Backend,
         sampling: Sampling | None = None,
+        noted: Mapping[str, Json] = MappingProxyType({}),
         seed: int = 0,
         personas: int = 1,
         compact: bool = False,
@@ -209,6 +236,7 @@ class WorldTasks:
             opener: What opens the session of a task.
             user: The backend that plays the user.
             sampling: Sampling of the user's requests; None for the defaults.
+            noted: What else was set that changes the user's answers, for the record.
             seed: The run's seed, which draws the personas.
             personas: The number of users of each task; trial t has user t modulo this number.
             compact: Give compact system prompts.
@@ -217,6 +245,7 @@ class WorldTasks:
         self._opener = opener
         self._user = user
         self._sampling = sampling or Sampling()
+        self._noted = noted
         self._seed = seed
         self._personas = personas
         self._compact = compact
@@ -252,7 +281,7 @@ class WorldTasks:
         def user() -> User:
             texts = (role.opening, role.request, role.company)
             ledger = UserKnowledge(role.scenario, role.persona, now=role.now, texts=texts)
-            return User(role, self._user, ledger, key=key, sampling=self._sampling)
+            return User(role, self._user, ledger, key=key, sampling=self._sampling, noted=self._noted)
 
         return WorldTask(
             record,
@@ -274,13 +303,14 @@ def world_tasks(context: SourceContext) -> WorldTasks:
     Raises:
         ArtifactError: There is no dataset.
     """
-    config = context.config
+    config, user = context.config, user_config(context.config.rollout)
     dataset = Dataset(context.outputs)
     return WorldTasks(
         dataset,
         opener=_opener(dataset, config.rollout.engine),
         user=context.user,
-        sampling=sampling_of(user_config(config.rollout)),
+        sampling=sampling_of(user),
+        noted=noted_settings(user),
         seed=config.seed,
         personas=config.rollout.personas,
         compact=config.rollout.prompt == "compact",

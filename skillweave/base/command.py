@@ -225,6 +225,19 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
+def percent(share: float, sign: str = "%") -> str:
+    """A share in words: `0.0%`, `12.3%`, `100.0%`. Only none at all reads as none, and only all as all."""
+    number = f"{100 * share:,.1f}"
+    if number == "100.0" and share < 1:
+        number = "99.9"
+    return f"{'<0.1' if number == '0.0' and share > 0 else number}{sign}"
+
+
+def plain_number(value: float) -> str:
+    """A number without an exponent and without needless zeros: `1,234,567`, `0.25`."""
+    return f"{value:,.6f}".rstrip("0").rstrip(".")
+
+
 def _escaped(character: str) -> str:
     is_harmless = unicodedata.category(character) in ("Zs", "Co", "Cn")
     return character if is_harmless else character.encode("unicode_escape").decode("ascii")

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from skillweave.base.command import command_line
 from skillweave.base.errors import ConfigError
+from skillweave.base.text import UnreadableTextError, read_user_text
 from skillweave.config.sections import Config
 
 M = TypeVar("M", bound=BaseModel)
@@ -23,6 +24,10 @@ NAMED = ("llm.prices", "llm.endpoints")
 """Sections whose keys are names of models or addresses of endpoints, which may contain dots."""
 OF_LEARN = ("skill", "evolve")
 """Sections that only `learn` reads; they may stand in the file that all programs share."""
+
+
+CONFIG = Path("config.yaml")
+"""The configuration that is read where none is named, if there is one."""
 
 
 class ConfigKeyError(ConfigError):
@@ -48,6 +53,11 @@ class _Loader(yaml.SafeLoader):
             if keys.count(key) > 1:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", node.start_mark)
         return super().construct_mapping(node, deep)
+
+
+def named_config(path: Path | None) -> Path | None:
+    """The file to read: the one that is named, which has to be there; else `config.yaml`, or None if there is none."""
+    return path or (CONFIG if CONFIG.is_file() else None)
 
 
 def load_config(path: Path | None, overrides: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> Config:
@@ -129,14 +139,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _read(path: Path) -> Raw:
-    try:
-        text = path.read_text("utf-8")
-    except FileNotFoundError as error:
+    if not path.exists():
         raise ConfigError(
             f"configuration {str(path)!r} does not exist; write one with: {command_line('synth', 'init-config', path)}"
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"configuration {str(path)!r} cannot be read: {_one_line(error)}") from error
+        )
+    try:
+        text = read_user_text(path)
+    except UnreadableTextError as error:
+        raise ConfigError(f"configuration {str(path)!r} cannot be read: {error}") from error
     try:
         raw = yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

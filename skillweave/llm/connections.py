@@ -7,11 +7,13 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from skillweave.base.command import plain_number
 from skillweave.base.errors import ConfigError
-from skillweave.config.llm import AuthorConfig, EndpointConfig, LlmConfig, is_http_url
+from skillweave.config.llm import AuthorConfig, EndpointConfig, LlmConfig, is_http_url, is_loopback
 from skillweave.config.load import nearest
 from skillweave.llm.backends.anthropic import AnthropicBackend
 from skillweave.llm.backends.backend import Backend, OfflineAnswer, Sampling
@@ -29,9 +31,12 @@ from skillweave.llm.models import (
     connect,
     is_own_provider,
     provider_backend,
+    sampling_of,
     spec_of,
+    split_name,
 )
 from skillweave.llm.wrappers import DefaultsBackend, MeteredBackend
+from skillweave.schema.record import Json
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +48,11 @@ HOME_URLS = {kind.provider: kind.home for kind in (OpenAIEndpoint, AnthropicBack
 KEY_OWNERS = {kind.key_variable: kind.home for kind in (OpenAIEndpoint, AnthropicBackend)}
 """The environment variable of a provider's key -> the provider's base URL."""
 NO_LIMITS = EndpointConfig()
+SAMPLING = frozenset(field.name for field in fields(Sampling))
+FREE_SETTINGS = frozenset({"api_key_env", "stream", "fallback"})
+"""Settings of an author that change no answer of its own."""
+FREE_SERVE_SETTINGS = frozenset({"command", "port", "start_timeout_s"})
+"""Settings of a server that a run starts which change no answer."""
 
 
 class Connections:
@@ -204,6 +214,37 @@ def key_note(variables: Sequence[str]) -> str:
     return f"before the run, set the key that it will need: {', '.join(variables)}" if variables else ""
 
 
+def fixed_settings(author: AuthorConfig) -> dict[str, Json]:
+    """All settings of an author that can change its answers: what a later run on the same folder has to have as well.
+
+    Every setting counts that is not in `FREE_SETTINGS`, so that none is forgotten.
+    """
+    settings: dict[str, Json] = author.model_dump(mode="json", exclude={*FREE_SETTINGS, *SAMPLING})
+    settings["sampling"] = {**sampling_of(author).settings()}
+    settings["base_url"] = _lasting_address(author)
+    spec = spec_of(author, LlmConfig())
+    is_usual = spec.openai_api == replace(spec, api=None).openai_api
+    settings["api"] = None if spec.provider == "openai" and is_usual else author.api
+    serve = settings.get("serve")
+    if isinstance(serve, dict):
+        settings["serve"] = {name: value for name, value in serve.items() if name not in FREE_SERVE_SETTINGS}
+    return settings
+
+
+def _lasting_address(author: AuthorConfig) -> str | None:
+    """The address of an author's endpoint; None for the usual one.
+
+    A server on this machine is the same one whatever its port, which often changes with each start.
+    """
+    url = (author.base_url or "").rstrip("/")
+    home = HOME_URLS.get(split_name(author.model)[0], "").rstrip("/")
+    if url in ("", home):
+        return None
+    if not is_loopback(urlsplit(url).hostname or ""):
+        return url
+    return None if is_loopback(urlsplit(home).hostname or "") else "http://127.0.0.1"
+
+
 def price_of(name: str, llm: LlmConfig) -> Price | None:
     """The price of the author `provider/model`; None if it is not known."""
     if name.partition("/")[0] in UNPAID:
@@ -221,7 +262,7 @@ def budget_price(name: str, llm: LlmConfig) -> Price | None:
     price = price_of(name, llm)
     if price is None and llm.budget_usd is not None:
         raise ConfigError(
-            f"llm.budget_usd is {llm.budget_usd:g}, and nobody knows what {name!r} costs; "
+            f"llm.budget_usd is {plain_number(llm.budget_usd)}, and nobody knows what {name!r} costs; "
             f"give llm.prices.{name} {{input, output}} in US dollars for a million tokens"
         )
     return price

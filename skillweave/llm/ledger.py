@@ -6,6 +6,7 @@ are spent: a reply from the cache costs nothing. An unknown cost is never shown 
 
 import json
 import threading
+from decimal import Decimal
 from typing import NamedTuple
 
 from skillweave.llm.backends.backend import Reply, Request
@@ -13,6 +14,8 @@ from skillweave.schema.record import Json
 from skillweave.schema.reports import QuestionMetrics, total_metrics
 
 MILLION = 1_000_000
+CHARACTERS_PER_TOKEN = 4.0
+"""Where no endpoint reported tokens."""
 OVERHEAD_TOKENS = 2048
 """Tokens that an endpoint may add to a prompt: marks between messages, and its wording of tools and schemas."""
 SCHEMA_FACTOR = 2
@@ -156,7 +159,7 @@ def cost_in_words(cost_usd: float, unpriced: int) -> str:
 
 def dollars(amount: float) -> str:
     """An amount in cents; below ten cents with two significant digits, so that it never reads as zero."""
-    return f"${amount:,.2f}" if amount >= 0.1 or not amount else f"${amount:.2g}"
+    return f"${amount:,.2f}" if amount >= 0.095 or not amount else f"${Decimal(f'{amount:.2g}'):f}"
 
 
 def _most_input_tokens(request: Request) -> int:

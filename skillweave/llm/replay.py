@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from skillweave.base.errors import ArtifactError, ConfigError, ProviderError, StopError
+from skillweave.base.text import UnreadableTextError, read_user_text
 from skillweave.llm.backends.backend import Backend, BackendWrapper, Reply, Request
 from skillweave.schema.record import Record
 from skillweave.schema.trajectory import Message
@@ -94,8 +95,8 @@ def read_cassette(path: Path) -> dict[str, Reply]:
         ArtifactError: The file cannot be read, or a line other than the last is no entry.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_user_text(path).split("\n")
+    except UnreadableTextError as error:
         raise ArtifactError(f"cassette {str(path)!r} cannot be read: {error}; record one first") from error
     replies: dict[str, Reply] = {}
     for number, line in enumerate(lines, start=1):

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from skillweave.base.command import command_line
 from skillweave.base.errors import ArtifactError
 from skillweave.base.store import Stamp, Store, digest_file, digest_json
+from skillweave.base.text import UnreadableTextError, skip_mark
 from skillweave.schema.blueprint import Blueprint, FusedBlueprint
 from skillweave.schema.contract import Policy
 from skillweave.schema.fusion import Mediation
@@ -202,8 +203,11 @@ class Tasks(Mapping[str, Task]):
 
     def _indexed(self, path: str) -> dict[str, tuple[int, int]]:
         places: dict[str, tuple[int, int]] = {}
-        offset = 0
         with self._store.file(path).open("rb") as stream:
+            try:
+                offset = skip_mark(stream)
+            except UnreadableTextError as error:
+                raise ArtifactError(f"{path!r} cannot be read: {error}") from error
             for number, line in enumerate(stream, start=1):
                 record = parsed_json(f"{path}, line {number}", line)
                 id = record.get("id") if isinstance(record, dict) else None

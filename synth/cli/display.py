@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from skillweave.base.manifest import ItemRecord
-from skillweave.llm.ledger import Ledger, cost_in_words
+from skillweave.llm.ledger import CHARACTERS_PER_TOKEN, Ledger, cost_in_words
 from skillweave.schema.reports import QuestionMetrics, total_metrics
 
-NUMBER = re.compile(r"~?[$]?[\d,]+(\.\d+)?(e-\d+)?%?|-|unknown|")
+NUMBER = re.compile(r"~?[$]?[\d,]+(\.\d+)?%?|-|unknown|")
 """Cells that are set to the right: numbers, and words in the place of one."""
 
 
@@ -44,8 +44,6 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-CHARACTERS_PER_TOKEN = 4.0
-"""Where no endpoint reported tokens."""
 OFFLINE_PREFIX = "offline/"
 """What the names of authors begin with that are no models. They take no tokens and cost nothing."""
 QUESTION_HEADER = (

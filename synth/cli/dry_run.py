@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from skillweave.base.command import counted
 from skillweave.llm.backends.backend import Reply
 from skillweave.llm.connections import UNPAID, key_note, price_of
-from skillweave.llm.ledger import cost_in_words
+from skillweave.llm.ledger import CHARACTERS_PER_TOKEN, cost_in_words
 from skillweave.schema.reports import total_metrics
-from synth.cli.display import CHARACTERS_PER_TOKEN, OFFLINE_PREFIX, show_table
+from synth.cli.display import OFFLINE_PREFIX, show_table
 from synth.cli.options import PipelineOptions
 from synth.cli.time_left import ExpectedItems, item_label
 from synth.engine.drive import require_settled

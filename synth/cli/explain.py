@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pydantic import ValidationError
 
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import counted, one_line, plain_number
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.manifest import ItemOutput, ItemRecord, Manifest
 from skillweave.base.store import Store
@@ -169,6 +169,6 @@ def _lines(
 
 
 def _figures(record: ItemRecord) -> str:
-    parts = [f"{name} {value:g}" for name, value in record.figures.items()]
+    parts = [f"{name} {plain_number(value)}" for name, value in record.figures.items()]
     parts += [f"rejected {count} x {reason}" for reason, count in record.rejected.items()]
     return f" ({'; '.join(parts)})" if parts else ""

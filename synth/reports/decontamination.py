@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skillweave.base.errors import ConfigError
+from skillweave.base.text import UnreadableTextError, skip_mark
 from skillweave.schema.record import Json
 from skillweave.schema.reports import BenchmarkFile, BenchmarkLeak, Decontamination, SimilarTool
 from skillweave.schema.task import Task
@@ -45,11 +46,14 @@ def read_benchmark(path: Path) -> Iterator[BenchmarkItem]:
             raise ConfigError(f"{str(path)!r} {'is no file' if path.exists() else 'does not exist'}")
         if path.stat().st_size > MOST_BYTES:
             raise ConfigError(f"{str(path)!r} has more than {MOST_BYTES >> 20} MB; split it")
+        with path.open("rb") as stream:
+            skip_mark(stream)
         yield from reader(path)
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{str(path)!r} is not UTF-8: {error.reason} at byte {error.start}") from error
+    except (UnicodeDecodeError, UnreadableTextError) as error:
+        reason = f"byte {error.start} is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+        raise ConfigError(f"{str(path)!r} cannot be read: {reason}") from error
     except (ValueError, RecursionError, csv.Error) as error:
         # The error of a JSON parser may quote the whole file.
         raise ConfigError(f"{str(path)!r} cannot be read as {path.suffix[1:]}: {str(error)[:200]}") from error

@@ -52,4 +52,5 @@ def test_an_unknown_cost_is_never_shown_as_none(cost: float, unpriced: int, word
 
 
 def test_a_small_cost_is_not_shown_as_none() -> None:
-    assert [dollars(amount) for amount in (0.0, 0.0004, 0.0123, 0.5)] == ["$0.00", "$0.0004", "$0.012", "$0.50"]
+    amounts = (0.0, 0.00001, 0.0004, 0.0123, 0.0999, 0.5)
+    assert [*map(dollars, amounts)] == ["$0.00", "$0.00001", "$0.0004", "$0.012", "$0.10", "$0.50"]

@@ -82,7 +82,7 @@ def test_names_are_compared_in_one_form() -> None:
         ("a.json", b"[" * 200_000, "cannot be read as json"),
         ("a.json", b"9" * 9000, "cannot be read as json"),
         ("a.jsonl", b'{"a": 1}\n\n{', "line 3"),
-        ("a.txt", b"\xff\xfe\x00", "is not UTF-8"),
+        ("a.txt", b"\xff\xfe\x00", "it is UTF-16"),
         ("a.csv", b'"' + b"x" * 200_000, "cannot be read as csv"),
         ("a.parquet", b"PAR1", "is none of .jsonl"),
     ],

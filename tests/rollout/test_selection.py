@@ -1,5 +1,6 @@
-"""Which tasks a run holds conversations in: by id, by split, and spread over the worlds."""
+"""Which tasks a run holds conversations in: by id, by split, and spread over kinds, worlds and levels."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,43 @@ def test_a_split_without_tasks_is_named(source: WorldTasks) -> None:
 def test_a_source_without_splits_has_none_to_choose() -> None:
     with pytest.raises(ConfigError, match=r"--split .* are of no split"):
         selected(TaskList("own/1", {}), [], None, "test")
+
+
+KINDS = {"do": 60, "refuse": 12, "inform": 10, "clarify": 6, "unavailable": 2}
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> WorldTasks:
+    """Ninety tasks of five kinds, most of them of one."""
+    given = [
+        Task.model_validate(
+            {
+                **tasks()[0].model_dump(mode="json"),
+                "id": f"SmallClinic-{kind}{number}",
+                "kind": kind,
+                "difficulty": {"calls": 1, "writes": 1, "domains": 1, "facts": 0, "level": 1 + number % 5},
+            }
+        )
+        for kind, count in KINDS.items()
+        for number in range(count)
+    ]
+    dataset = a_dataset(tmp_path / "outputs", given)
+    return WorldTasks(dataset, opener=ContractOpener(dataset), user=offline_user())
+
+
+def test_a_limit_takes_each_kind_equally_often_as_far_as_there_are_tasks(mixed: WorldTasks) -> None:
+    chosen = selected(mixed, [], 30)
+    kinds = Counter(mixed.record(id).kind for id in chosen)
+    assert kinds == {"do": 8, "refuse": 7, "inform": 7, "clarify": 6, "unavailable": 2}
+    assert set(Counter(mixed.record(id).difficulty.level for id in chosen if "do" in id).values()) == {1, 2}
+
+
+def test_a_larger_limit_replaces_nothing_and_none_takes_all(mixed: WorldTasks) -> None:
+    for limit in range(1, 90):
+        assert selected(mixed, [], limit) == selected(mixed, [], limit + 1)[:limit]
+    assert sorted(selected(mixed, [], 90)) == sorted(selected(mixed, [], None)) == sorted(mixed.ids())
+
+
+def test_a_value_that_matches_in_another_split_alone_leaves_nothing_to_choose(source: WorldTasks) -> None:
+    with pytest.raises(ConfigError, match="no task of those that --tasks names is of the split 'test'"):
+        selected(source, ["SmallClinic-price"], None, "test")

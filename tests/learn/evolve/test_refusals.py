@@ -104,3 +104,19 @@ def test_no_key_is_written_to_the_folder(small: Path, tmp_path: Path, monkeypatc
     assert evolved(config).returncode == 1
     files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
     assert not [path for path in files if b"sk-never-written" in path.read_bytes()]
+
+
+def test_a_dry_run_says_what_would_be_held_and_leaves_nothing(small: Path, tmp_path: Path) -> None:
+    config = configured(tmp_path, small, iterations=2)
+    done = evolved(config, "--dry-run")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = {line.rpartition("  ")[0]: line for line in done.stdout.splitlines()}
+    assert any(
+        "explore with each iteration's model" in line and line.split()[5:8] == ["24", "6", "144"] for line in lines
+    )
+    assert any(
+        "evaluate each model on what is held out" in line and line.split()[8:11] == ["8", "5", "40"] for line in lines
+    )
+    assert "in all at most 184 conversations, about " in done.stdout
+    assert "nothing was written" in done.stdout
+    assert not (tmp_path / "run").exists()

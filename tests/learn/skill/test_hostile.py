@@ -183,3 +183,27 @@ def test_traces_leave_the_cache_of_a_run_alone_and_name_an_empty_split(small: Pa
     done = ran("learn", "traces", str(records), str(records), *to, "--split", "test")
     assert done.returncode == 2
     assert "no trajectory of a task of the split 'test'" in done.stderr
+
+
+def test_items_and_a_first_skill_may_come_from_windows(place: Path) -> None:
+    for path in (place / "items").rglob("items.json"):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    (place / "first.md").write_bytes(b"\xef\xbb\xbf# Skill\r\n\r\nBe brief.\r\n")
+    first = ("--set", f"skill.skill_init={place / 'first.md'}")
+    done = run_with(place, {}, "out", *first)
+    assert done.returncode == 0, done.stderr
+    assert (place / "out/skills/skill_v0000.md").read_bytes() == b"# Skill\n\nBe brief.\n"
+    (place / "first.md").write_bytes("# Skill".encode("utf-16"))
+    done = run_with(place, {}, "other", *first)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "it is UTF-16" in done.stderr
+
+
+def test_a_dry_run_counts_conversations_and_asks_nobody(place: Path) -> None:
+    before = sorted(place.rglob("*"))
+    done = run_with(place, {}, "out", "--dry-run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "score the first skill on validation" in done.stdout
+    assert "questions to the optimizer" in done.stdout
+    assert "nothing was written" in done.stdout
+    assert sorted(place.rglob("*")) == sorted([*before, place / "learn.yaml"])

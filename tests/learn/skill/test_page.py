@@ -24,7 +24,7 @@ def test_a_finished_run_is_shown_whole(tmp_path: Path) -> None:
     require_inert(page)
     shown = " ".join(page.shown.split())
     assert "25.0 % → 75.0 %" in shown
-    assert "Step 1 · 0.300 → 0.500 +0.200 no gain in 3 % of resamples" in shown
+    assert "Step 1 · 0.300 → 0.500 +0.200 no gain in 3.0 % of resamples" in shown
     assert "Step 2 · 0.500 → 0.200 -0.300" in shown
     assert "Step 3 · 0.500 → 0.700 +0.200" in shown
     assert "2 accepted, 1 rejected, 1 without a candidate" in shown
