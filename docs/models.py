@@ -165,8 +165,12 @@ llm:
 ```
 
 The run obeys `Retry-After` for the whole endpoint. If an endpoint is down, the run probes it now and then, waits up to
-`llm.outage_s`, and then stops with everything saved. On Dask or Ray each worker has an equal part of
+`llm.outage_s`, and then stops with everything saved; displays say what it waits for. Where nothing ever answered, it
+stops within seconds: start the server, or correct `base_url`. On Dask or Ray each worker has an equal part of
 these limits. [Scaling](scaling.md) says how the budget is shared.
+
+Requests obey `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in lower or upper case; those to this machine
+itself go through no proxy. A proxy is an HTTP proxy: SOCKS is refused, and an error says which proxy it came through.
 
 ## When answers fail
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeVar
 from skillweave.base.code import library_versions
 from skillweave.base.command import begin_work, collect_seldom, die_with_pipe, keeping_interrupts
 from skillweave.base.errors import ConfigError
+from skillweave.base.machine import socket_folder
 from skillweave.base.progress import with_notes
 from skillweave.config.sections import ExecutionConfig, Runner
 from skillweave.plugins import load_plugins, loaded_plugins
@@ -36,8 +37,8 @@ PACKAGES: dict[Runner, str] = {"dask": "prefect_dask", "ray": "prefect_ray"}
 DEATHS = 1
 """How often a call is made again elsewhere because its worker died."""
 OBJECTS_BYTES = 128 << 20  # for values on their way between the workers of a Ray cluster of our own
-_SOCKET_CHARS = 75
-"""Room that a socket's name leaves for its folder: the system allows 107 bytes in all."""
+_SOCKET_NAME = len("/pymp-12345678/listener-12345678")
+"""What multiprocessing adds to the folder of its sockets."""
 
 
 class Command(NamedTuple):
@@ -339,11 +340,12 @@ def _initialize(reader: "Connection[None, None]", plugins: tuple[str, ...]) -> N
 
 
 def _put_temporary_files_in(folder: Path) -> None:
-    """Have multiprocessing make its folder here, unless it has one. If the path is too long, the system's is used."""
-    if len(os.fsencode(folder.resolve())) > _SOCKET_CHARS:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    before, tempfile.tempdir = tempfile.tempdir, str(folder.resolve())
+    """Have multiprocessing make its folder here, unless it has one; one of the system's, if the path is too long.
+
+    Raises:
+        ConfigError: The paths of all are too long for a socket.
+    """
+    before, tempfile.tempdir = tempfile.tempdir, str(socket_folder([folder], _SOCKET_NAME))
     try:
         multiprocessing.util.get_temp_dir()
     finally:

@@ -26,7 +26,8 @@ class StagedFile:
 
     def __init__(self, store: Store, split: str) -> None:
         """Open it, and cut a torn line off."""
-        self._path = store.path(f"{CACHE}/{split}.partial")
+        self._store, self._name = store, f"{CACHE}/{split}.partial"
+        self._path = store.path(self._name)
         self.count = 0
         """Number of staged examples."""
         if self._path.is_file():
@@ -35,9 +36,8 @@ class StagedFile:
                 stream.truncate(whole)
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Add examples. The system has them when this returns."""
-        with self._path.open("ab") as stream:
-            stream.write(b"".join(lines))
+        """Add examples. The system has them when this returns. Raises ArtifactError."""
+        self._store.append(self._name, b"".join(lines))
         self.count += len(lines)
 
     def __iter__(self) -> Iterator[StagedExample]:

@@ -9,11 +9,13 @@ from typing import NamedTuple
 from interop.environments import EpisodeFactory, configuration
 from interop.options import ServeOptions
 from interop.serve.http import RequestGate
-from interop.serve.listening import listen, run, url_of
+from interop.serve.listening import listen, room_of, run, url_of
 from interop.serve.sessions import IDLE_TIMEOUT_S, MAX_SESSIONS, STEP_TIMEOUT_S, SessionPool
 from rollout.world.source import ONLY_SCRIPTED, is_scripted
 from skillweave.base.command import counted
 from skillweave.base.errors import ConfigError
+from skillweave.base.machine import raise_open_files
+from skillweave.base.proxy import is_loopback
 from skillweave.config.llm import is_loopback
 
 
@@ -24,6 +26,8 @@ class WireProtocol(NamedTuple):
     """Has `application(pool) -> Starlette`, and perhaps `new_id() -> str`."""
     port: int
     """Its usual port."""
+    connections: int
+    """How many a session's client holds open."""
     use: str
     """How a client connects; `{url}` is the server's address."""
 
@@ -32,14 +36,16 @@ PROTOCOLS = {
     "agentgym": WireProtocol(
         "interop.serve.agentgym",
         36001,
+        1,
         "AgentGym's HTTP dialect of textcraft: POST {url}/create, /reset, /step, /close",
     ),
     "openenv": WireProtocol(
         "interop.serve.openenv",
         8000,
+        1,
         'openenv: GenericEnvClient(base_url="{url}").reset(task_id=...), .step({{"type": "call_tool", ...}})',
     ),
-    "mcp": WireProtocol("interop.serve.mcp", 8001, "an MCP client over streamable HTTP: {url}/mcp"),
+    "mcp": WireProtocol("interop.serve.mcp", 8001, 2, "an MCP client over streamable HTTP: {url}/mcp"),
 }
 
 
@@ -59,7 +65,9 @@ def run_serve(options: ServeOptions) -> int:
     token = _token(options)
     factory = _factory(options)
     module = import_module(protocol.module)
-    pool = _pool(options, factory, getattr(module, "new_id", None))
+    files = raise_open_files()
+    room = room_of(files)
+    pool = _pool(options, factory, room // protocol.connections, getattr(module, "new_id", None))
     bound = listen(options.host, protocol.port if options.port is None else options.port)
     gate = RequestGate(module.application(pool), token)
 
@@ -70,6 +78,13 @@ def run_serve(options: ServeOptions) -> int:
             f"at most {counted(pool.most, 'session')}); ctrl-c ends it",
             flush=True,
         )
+        if pool.most < (wanted := options.max_sessions or MAX_SESSIONS):
+            print(
+                f"warning: {files:,} open files have room for {counted(pool.most, 'session')}, not for {wanted:,}; "
+                "others are answered with status 503; allow more with ulimit -n",
+                file=sys.stderr,
+                flush=True,
+            )
         print(f"connect: {protocol.use.format(url=url)}", flush=True)
         if token is not None:
             print(f"clients send `Authorization: Bearer` with the token in {options.token_env}", flush=True)
@@ -77,7 +92,7 @@ def run_serve(options: ServeOptions) -> int:
         if user is not None and is_scripted(user):
             print(f"warning: {ONLY_SCRIPTED}; name another with --user PROVIDER/MODEL", file=sys.stderr, flush=True)
 
-    return run(gate, bound, ready)
+    return run(gate, bound, ready, room)
 
 
 def _token(options: ServeOptions) -> str | None:
@@ -103,10 +118,10 @@ def _factory(options: ServeOptions) -> EpisodeFactory:
     )
 
 
-def _pool(options: ServeOptions, factory: EpisodeFactory, new_id: Callable[[], str] | None) -> SessionPool:
+def _pool(options: ServeOptions, factory: EpisodeFactory, room: int, new_id: Callable[[], str] | None) -> SessionPool:
     pool = SessionPool(
         factory,
-        most=options.max_sessions or MAX_SESSIONS,
+        most=min(options.max_sessions or MAX_SESSIONS, room),
         idle_timeout_s=IDLE_TIMEOUT_S if options.idle_timeout_s is None else options.idle_timeout_s,
     )
     if new_id is not None:

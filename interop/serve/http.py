@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from interop.actions import ActionError
 from interop.episode import EpisodeError
@@ -27,6 +28,10 @@ from skillweave.base.command import one_line
 from skillweave.base.errors import ArtifactError, ConfigError, SkillweaveError
 from skillweave.schema.record import Json
 
+BEYOND = "beyond"
+"""In the state of a connection: it is one more than there is room for."""
+RETRY_AFTER_S = 2
+"""When a client that was turned away may come again."""
 MAX_BODY_BYTES = 2**20
 """Most bytes of a request's body, or of a WebSocket message."""
 _STATUS = {
@@ -54,6 +59,11 @@ class Problem(NamedTuple):
     def body(self) -> dict[str, Json]:
         """The JSON of it."""
         return {"error": {"code": self.code, "message": self.message}}
+
+
+TOO_MANY = Problem(
+    503, "capacity", "the server has as many connections as it may have open files; close some, or come again later"
+)
 
 
 class RequestError(SkillweaveError):
@@ -89,6 +99,18 @@ def problem_of(error: Exception) -> Problem:
 def reply(value: Json, status: int = 200) -> Response:
     """An answer in JSON. Characters beyond ASCII are escaped, so that any text can be sent."""
     return Response(json.dumps(value), status, media_type="application/json")
+
+
+def reply_of(problem: Problem) -> Response:
+    """The answer that tells a client what went wrong."""
+    response = reply(problem.body, problem.status)
+    if problem.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if problem.code == "capacity":
+        response.headers["Retry-After"] = str(RETRY_AFTER_S)
+    if problem.status == 413 or problem.code == "capacity":
+        response.headers["Connection"] = "close"
+    return response
 
 
 async def json_object(request: Request) -> dict[str, Json]:
@@ -155,8 +177,7 @@ def application(routes: Sequence[BaseRoute], pool: SessionPool, *others: Abstrac
             yield
 
     async def answer(_: Request, error: Exception) -> Response:
-        problem = problem_of(error)
-        return reply(problem.body, problem.status)
+        return reply_of(problem_of(error))
 
     return Starlette(
         routes=routes,
@@ -186,6 +207,10 @@ class RequestGate:
             return await self._app(scope, receive, send)
         if self._token is not None and not self._is_allowed(scope):
             return await _refuse(scope, receive, send, Problem(401, "unauthorized", "a bearer token is needed"))
+        if scope.get("state", {}).get(BEYOND):
+            if scope["type"] == "http":
+                await self._body(scope, receive)  # an answer to a body that was not read may be lost
+            return await _refuse(scope, receive, send, TOO_MANY)
         if scope["type"] == "websocket":
             return await self._app(scope, receive, send)
         return await self._answer(scope, receive, send)
@@ -244,13 +269,9 @@ class RequestGate:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, problem: Problem) -> None:
+    if scope["type"] == "websocket" and problem.code == "capacity":
+        return await WebSocket(scope, receive, send).send_denial_response(reply_of(problem))
     if scope["type"] == "websocket":
         await receive()  # websocket.connect
-        await send({"type": "websocket.close", "code": 1008, "reason": problem.message})
-        return
-    response = reply(problem.body, problem.status)
-    if problem.status == 401:
-        response.headers["WWW-Authenticate"] = "Bearer"
-    if problem.status == 413:
-        response.headers["Connection"] = "close"
-    await response(scope, receive, send)
+        return await send({"type": "websocket.close", "code": 1008, "reason": problem.message})
+    return await reply_of(problem)(scope, receive, send)

@@ -22,6 +22,7 @@ from interop.serve.http import MAX_BODY_BYTES, RequestError, problem_of, task_as
 from interop.serve.http import application as application_of
 from interop.serve.sessions import SessionError, SessionPool
 from skillweave.base.errors import SkillweaveError
+from skillweave.base.proxy import is_loopback
 from skillweave.config.llm import is_loopback
 from skillweave.schema.record import Json
 

@@ -300,12 +300,14 @@ def run_ladder(options: RolloutOptions, sample: int | None) -> int:
     if ladder.oracle_failed:
         # Where the oracle fails, its conversation shows why. It goes to a folder of its own, which is no other run's.
         oracle = evaluation / "oracle"
-        at: list[str | Path] = ["--outputs-dir", outputs, "--rollouts-dir", oracle, "--config", options.config]
+        at: list[str | Path] = ["--outputs-dir", outputs, "--rollouts-dir", oracle]
+        if options.config is not None:
+            at += ["--config", options.config]
         given = ["--agent", "offline/oracle", "--user", "offline/user", "--tasks", ladder.oracle_failed[0]]
         following = command_line("rollout", "run", *at, *given)
     elif (outputs / MANIFEST).is_file():
         following = command_line("synth", "verify", outputs)
     else:
-        following = rollout_line(outputs, options.rollouts, config=options.config)
+        following = rollout_line(outputs, options.rollouts, config=options.config or CONFIG)
     print(f"wrote {shell_word(evaluation / LADDER)}; next: {following}")
     return 1 if ladder.wrong else 0

@@ -213,7 +213,7 @@ def show_report(
         print(f"and {len(held.torn) - MOST} more torn lines, which count for nothing")
     if not asked:
         print(f"nothing to do: {options.rollouts} holds all requested trajectories, {len(held.done)} in all")
-    else:
+    elif tally.done:
         _show_tally(config, tally)
     for place in tally.unreadable[:MOST]:
         print(f"  cannot be read: {one_line(place)}")

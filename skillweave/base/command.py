@@ -7,6 +7,7 @@ import io
 import os
 import shlex
 import signal
+import sqlite3
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from pathlib import Path, PurePath
 from types import FrameType
 
 from skillweave.base.errors import ArtifactError, ConfigError, SkillweaveError
+from skillweave.base.machine import ADVICE, LACKING, in_words, refusal, require_open_files, require_temporary_folder
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 0.5
@@ -150,6 +152,7 @@ def shell_word(word: str | PurePath) -> str:
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+KEPT = "what is written is kept, and the same command goes on from there"
 _SHOW_CURSOR = b"\x1b[?25h"
 
 _QUIET = "ignore::UserWarning:multiprocessing.resource_tracker"
@@ -172,20 +175,29 @@ def run_command(program: Callable[[], object], name: str = "", arguments: Sequen
     _make_quiet()
     try:
         try:
+            require_open_files()
+            if not {"--help", "-h"} & {*sys.argv}:
+                require_temporary_folder()
             program()
         finally:
             sys.stdout.flush()
-    except ConfigError as error:
-        _complain(str(error), 2)
-    except ArtifactError as error:
-        # What the system refuses, such as a write to a full disk, is not wrong usage.
-        _complain(str(error), 1 if isinstance(error.__cause__, OSError) else 2)
+    except (ConfigError, ArtifactError) as error:
+        # What the system refuses, such as a write to a full disk, is not wrong usage; a folder that is read-only is.
+        refused = refusal(error)
+        if refused is not None and (isinstance(error, ArtifactError) or refused.errno in LACKING):
+            _complain(f"{error}; {ADVICE[refused.errno or 0]}; {KEPT}", 1)
+        is_refused = isinstance(error, ArtifactError) and isinstance(error.__cause__, OSError)
+        _complain(str(error), 1 if is_refused else 2)
     except SkillweaveError as error:
         _complain(str(error), 1)
-    except OSError as error:
+    except (OSError, sqlite3.Error, RuntimeError) as error:
         _silence_output()
-        where = f" {error.filename!r}" if error.filename else ""
-        _complain(f"the system refused to go on: {error.strerror or error}{where}", 1)
+        refused = refusal(error)
+        if refused is not None:
+            _complain(f"the system refused to go on: {in_words(refused)}; {KEPT}", 1)
+        if not isinstance(error, OSError):
+            raise
+        _complain(f"the system refused to go on: {in_words(error)}", 1)
     except KeyboardInterrupt:
         sys.exit(130)
 
@@ -202,7 +214,7 @@ def end_now(number: int, frame: FrameType | None) -> None:
     try:
         if os.isatty(1):
             os.write(1, _SHOW_CURSOR)
-        os.write(2, b"interrupted; what is written is kept, and the same command goes on from there\n")
+        os.write(2, f"interrupted; {KEPT}\n".encode("ascii"))
     finally:
         os._exit(130)
 

@@ -61,6 +61,10 @@ class OutageError(StopError):
     """An endpoint is down, and the run has waited for it as long as the configuration allows."""
 
 
+class UnreachedError(OutageError):
+    """Nothing ever answered at an endpoint: its server was not started, or its address is wrong."""
+
+
 class AccessError(StopError):
     """An endpoint refuses access: a wrong key, no credit left, no such model. Every further request would fail too."""
 

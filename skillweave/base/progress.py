@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 EVERY_S = 10.0
 """Seconds between two plain lines."""
+LOOK_EVERY_S = 0.5
+"""Seconds between two looks at what work waits for, on a terminal."""
 
 
 class ProgressDisplay(Protocol):
@@ -27,6 +29,39 @@ class ProgressDisplay(Protocol):
 
     def advance(self, done: int, note: str) -> None:
         """Show that `done` items are done in all; `note` is a few words about them."""
+
+
+_WAITS: dict[str, tuple[int, str, float]] = {}
+"""Name of what is waited for -> who waits for it, in a few words what it is, and until when at most."""
+_WAITS_LOCK = threading.Lock()
+
+
+@contextmanager
+def waiting_for(name: str, what: str, until: float) -> Iterator[None]:
+    """Have displays say that work waits, for what and for how long at most.
+
+    Args:
+        name: Equal where the same is waited for.
+        what: What it is.
+        until: By the monotonic clock.
+    """
+    with _WAITS_LOCK:
+        _WAITS[name] = (_WAITS.get(name, (0, "", 0.0))[0] + 1, what, until)
+    try:
+        yield
+    finally:
+        with _WAITS_LOCK:
+            count, *_ = _WAITS.pop(name)
+            if count > 1:
+                _WAITS[name] = (count - 1, what, until)
+
+
+def waits() -> str:
+    """What work of this process waits for; empty if it waits for nothing."""
+    with _WAITS_LOCK:
+        found = sorted((what, until) for _, what, until in _WAITS.values())
+    now = time.monotonic()
+    return "; ".join(f"waits for {what}, at most {in_words(max(0.0, until - now))}" for what, until in found)
 
 
 @contextmanager
@@ -64,7 +99,9 @@ def progress(what: str, total: int, *, quiet: bool = False) -> Iterator[Progress
         TextColumn("{task.fields[note]}", markup=False),
     )
     with Progress(*columns) as display:
-        yield _LiveLine(display, display.add_task("run", total=total, note=""))
+        line = _LiveLine(display, display.add_task("run", total=total, note=""))
+        with every(LOOK_EVERY_S, line.show):
+            yield line
 
 
 class _PlainLines:
@@ -82,7 +119,9 @@ class _PlainLines:
         """Print how far it is, and from the pace so far how long it will take."""
         parts = [f"{self._done} of {self._total} done"]
         parts += [self._note] if self._note else []
-        if self._done:
+        if waiting := waits():
+            parts.append(waiting)
+        elif self._done:
             pace = (time.monotonic() - self._begun) / self._done
             parts.append(time_left(pace * (self._total - self._done)))
         print(", ".join(parts), flush=True)
@@ -108,10 +147,15 @@ def every(seconds: float, show: Callable[[], None]) -> Iterator[None]:
 
 def time_left(seconds: float) -> str:
     """An estimate in words, no more exact than estimates are: `about 2 min left`."""
+    return "less than a minute left" if seconds < 50 else f"about {in_words(seconds)} left"
+
+
+def in_words(seconds: float) -> str:
+    """A time, no more exact than estimates are: `30 s`, `2 min`, `3 h`."""
     if seconds < 50:
-        return "less than a minute left"
+        return f"{seconds:.0f} s"
     minutes = round(seconds / 60) if seconds < 900 else 5 * round(seconds / 300)
-    return f"about {max(1, minutes)} min left" if minutes < 120 else f"about {round(seconds / 3600)} h left"
+    return f"{max(1, minutes)} min" if minutes < 120 else f"{round(seconds / 3600)} h"
 
 
 class _LiveLine:
@@ -120,9 +164,16 @@ class _LiveLine:
     def __init__(self, display: "Progress", row: "TaskID") -> None:
         self._display = display
         self._row = row
+        self._note = ""
 
     def advance(self, done: int, note: str) -> None:
-        self._display.update(self._row, completed=done, note=note)
+        self._note = note
+        self._display.update(self._row, completed=done)
+        self.show()
+
+    def show(self) -> None:
+        """Show the note, and what the work waits for."""
+        self._display.update(self._row, note=", ".join(filter(None, (self._note, waits()))))
 
 
 NOTE = ".note"

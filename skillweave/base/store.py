@@ -173,6 +173,12 @@ class Store:
             finally:
                 temporary.unlink(missing_ok=True)
 
+    def require_room(self) -> None:
+        """Raise ArtifactError if the folder takes nothing more, as on a full disk."""
+        name = f"{TEMPORARY}/room-{process_name()}"
+        self.write(name, bytes(_CHUNK))
+        self.path(name).unlink(missing_ok=True)
+
     def append(self, relative: str, line: bytes) -> None:
         """Append a line atomically, also with several processes. A torn last line is ended first.
 
@@ -188,8 +194,15 @@ class Store:
                 size = os.fstat(descriptor).st_size
                 left = (b"\n" if size and os.pread(descriptor, 1, size - 1) != b"\n" else b"") + line
                 # One write to an appending descriptor is atomic; only a full disk makes it write less.
-                while left:
-                    left = left[os.write(descriptor, left) :]
+                written = 0
+                try:
+                    while written < len(left):
+                        written += os.write(descriptor, left[written:])
+                except OSError:
+                    # Half a line would stay in the file when the next run appends to it.
+                    if written and os.fstat(descriptor).st_size == size + written:
+                        os.ftruncate(descriptor, size)
+                    raise
             finally:
                 os.close(descriptor)
 

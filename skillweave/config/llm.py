@@ -122,7 +122,8 @@ class LlmConfig(ConfigSection):
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
     """Limits of single endpoints, by provider (`openai`) or by base URL."""
     outage_s: float = Field(default=600.0, gt=0)
-    """If an endpoint is down, the run waits for it this many seconds; then it stops, with everything saved."""
+    """If an endpoint is down that has answered before, the run waits for it this many seconds; then it stops, with
+    everything saved. One that never answered is tried for five seconds."""
     continuations: int = Field(default=3, ge=0)
     """How often an answer that is cut off at the token limit is continued."""
     budget_usd: float | None = Field(default=None, ge=0)

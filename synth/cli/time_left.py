@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.text import Text
 
 from skillweave.base.manifest import ItemRecord
-from skillweave.base.progress import WorkNote, every, read_notes, time_left
+from skillweave.base.progress import WorkNote, every, read_notes, time_left, waits
 from synth.artifacts import DOMAIN_COMBINATIONS
 from synth.cli.display import QuestionUsage, usage_note
 from synth.engine.run import PipelineRun
@@ -161,8 +161,8 @@ class TimeLeft(RunListener):
         return read_notes(self._run.signs)
 
     def words(self) -> str:
-        """The time in words."""
-        return time_left(self.seconds())
+        """The time in words; or what the run waits for, which nobody can tell the time of."""
+        return waits() or time_left(self.seconds())
 
     def line(self) -> str:
         """What is under way and how long it will take; empty if nothing is."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from skillweave.base.errors import AuthorError, SkillweaveError, StopError
+from skillweave.base.machine import ADVICE, STOPPING, refusal
 from skillweave.base.manifest import Fingerprint, ItemOutput, ItemRecord, ItemState, Manifest
 from skillweave.base.progress import NOTE, noting
 from skillweave.base.store import Store
@@ -103,6 +104,11 @@ class ItemExecutor:
         except asyncio.CancelledError:
             return interrupted(step, context.key)
         except Exception as error:
+            refused = refusal(error)
+            if refused is not None and refused.errno in STOPPING:
+                # A full disk would fail one item after the other.
+                context.log(f"stopped: {_message(error)}")
+                return interrupted(step, context.key, f"{_message(error)}; {ADVICE[refused.errno]}")
             # The engine does not know what a step may raise. The error fails this item only, and its record keeps it.
             state, reasons = "failed", [_message(error)]
             context.log("".join(traceback.format_exception(error)).rstrip())

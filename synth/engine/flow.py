@@ -4,29 +4,58 @@ An item is submitted when everything that it waits for is settled, so no item ho
 that is up to date is never submitted. The schedule decides; this module only carries out.
 """
 
+import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, wraps
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, Protocol
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.base import PrefectHttpxAsyncClient, PrefectHttpxSyncClient
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from skillweave.base.command import SIGNALS, end_now
+from skillweave.base.command import KEPT, SIGNALS, end_now
+from skillweave.base.errors import SkillweaveError
 from skillweave.base.manifest import ItemRecord
+from skillweave.base.proxy import proxy_for
 from skillweave.config.sections import ExecutionConfig
 from skillweave.workers import opened_workers
 from synth.engine.executor import is_interrupted
 from synth.engine.run import PipelineRun
 from synth.engine.schedule import DueItem, ItemId, Schedule
+
+
+def choose_proxy(begin: Callable[..., None]) -> Callable[..., None]:
+    """The constructor of one of Prefect's clients, with the proxy that we choose.
+
+    By itself the client makes a transport for each proxy of the environment, also where it needs none, and fails where
+    one speaks SOCKS.
+    """
+
+    @wraps(begin)
+    def begin_with_proxy(client: object, *arguments: Any, **settings: Any) -> None:
+        proxy = proxy_for(str(settings.get("base_url", "")))
+        begin(client, *arguments, **{"trust_env": False, "proxy": proxy and proxy.url, **settings})
+
+    return begin_with_proxy
+
+
+for client in (PrefectHttpxSyncClient, PrefectHttpxAsyncClient):
+    client.__init__ = choose_proxy(client.__init__)
+
+
+for service in ("EventsWorker", "APILogWorker"):
+    # Loggers of their own, outside of Prefect's: at the end of a run they warn of what they still have to send.
+    logging.getLogger(service).setLevel(logging.CRITICAL)
 
 
 @contextmanager
@@ -51,8 +80,21 @@ def stop_on_signals(run: PipelineRun) -> Iterator[None]:
 
 LOOK_UP_EVERY_S = 0.5
 """Seconds for which the main thread waits without seeing signals."""
-UNDER_WAY: ContextVar[tuple[PipelineRun, Schedule, list[DueItem]]] = ContextVar("under_way")
-"""What the flow works on."""
+
+
+@dataclass
+class FlowWork:
+    """What the flow works on, and how it ended."""
+
+    run: PipelineRun
+    schedule: Schedule
+    work: list[DueItem]
+    is_over: bool = False
+    error: Exception | None = None
+    """What ended it early."""
+
+
+UNDER_WAY: ContextVar[FlowWork] = ContextVar("under_way")
 
 
 class RecordFuture(Protocol):
@@ -88,17 +130,40 @@ def skillweave() -> None:
 
 
 def do_under_way() -> None:
-    """Do all work that is under way, and that becomes known when it is done."""
-    run, schedule, work = UNDER_WAY.get()
-    with stop_on_signals(run):
-        _do_all(run, schedule, work)
+    """Do all work that is under way, and that becomes known when it is done.
+
+    An error is kept for the command: Prefect would report it too, and what it meets while it does so.
+    """
+    flow = UNDER_WAY.get()
+    try:
+        with stop_on_signals(flow.run):
+            _do_all(flow.run, flow.schedule, flow.work)
+    except Exception as error:
+        flow.run.executor.stop()
+        flow.error = error
+    flow.is_over = True
 
 
 def run_flow(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
-    """Do all work, and the work that becomes known when it is done."""
-    UNDER_WAY.set((run, schedule, work))
-    with _task_runner(run.spec.config.execution) as runner:
-        skillweave.with_options(task_runner=runner)()
+    """Do all work, and the work that becomes known when it is done.
+
+    Raises:
+        SkillweaveError: Prefect failed before it was done.
+    """
+    under_way = FlowWork(run, schedule, work)
+    UNDER_WAY.set(under_way)
+    try:
+        with _task_runner(run.spec.config.execution) as runner:
+            skillweave.with_options(task_runner=runner)()
+    except SkillweaveError:
+        raise
+    except Exception as error:  # of Prefect, which has nothing to keep once the work is over
+        if not under_way.is_over:
+            run.store.require_room()  # its server, too, writes to the outputs folder
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:400]
+            raise SkillweaveError(f"Prefect failed: {reason}; {KEPT}") from error
+    if under_way.error is not None:
+        raise under_way.error
 
 
 def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
@@ -117,7 +182,7 @@ def _do_all(run: PipelineRun, schedule: Schedule, work: list[DueItem]) -> None:
         _submit(run, schedule, waiting[:free], futures, ended)
         del waiting[:free]
         item = _next(ended)
-        record = _outcome(item, futures.pop(item))
+        record = _outcome(run, item, futures.pop(item))
         if is_interrupted(record):
             # The item may have run in another process, which cannot stop this one.
             run.executor.end("; ".join(record.reasons[1:]) or record.reasons[0])
@@ -145,11 +210,16 @@ def _next(ended: "SimpleQueue[ItemId]") -> ItemId:
             return ended.get(timeout=LOOK_UP_EVERY_S)
 
 
-def _outcome(item: ItemId, future: RecordFuture) -> ItemRecord:
-    """The record of an item that ended. Where its worker died each time that it was tried, it has failed."""
+def _outcome(run: PipelineRun, item: ItemId, future: RecordFuture) -> ItemRecord:
+    """The record of an item that ended. Where its worker died each time that it was tried, it has failed.
+
+    Raises:
+        ArtifactError: The outputs folder takes nothing more, so that Prefect's server could not answer.
+    """
     try:
         return future.result()
     except Exception as error:  # of Prefect, Dask or Ray, whose errors have no common class
+        run.store.require_room()
         reason = " ".join(f"its worker died or did not answer: {type(error).__name__}: {error}".split())[:400]
         return ItemRecord(step=item.step, key=item.key, state="failed", reasons=[reason])
 

@@ -12,12 +12,14 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.request import Request
 
 from skillweave.base.command import die_with_parent
 from skillweave.base.errors import ConfigError, SkillweaveError
+from skillweave.base.machine import in_words
+from skillweave.base.proxy import LOOPBACK, opener_for, proxy_for
 from skillweave.config.llm import is_http_url
 
 PREFECT_HOME = ".prefect"
@@ -25,7 +27,7 @@ PREFECT_HOME = ".prefect"
 START_LIMIT_S = 120.0
 """How long a server may take to start."""
 _POLL_S = 0.1
-_LOOPBACK = "127.0.0.1,localhost"
+PROBE_BYTES = 1 << 20
 
 USER_VARIABLES = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 """The user's variables that count, if the first one is set."""
@@ -66,7 +68,7 @@ def prefect_environment(outputs: Path, base: Mapping[str, str]) -> dict[str, str
     # This file does not exist, so that Prefect reads no profile of the user's.
     variables["PREFECT_PROFILES_PATH"] = str(home / "profiles.toml")
     for name in ("NO_PROXY", "no_proxy"):
-        variables[name] = ",".join(filter(None, (base.get("no_proxy") or base.get("NO_PROXY"), _LOOPBACK)))
+        variables[name] = ",".join(filter(None, (base.get("no_proxy") or base.get("NO_PROXY"), LOOPBACK)))
     return variables
 
 
@@ -119,8 +121,7 @@ class ApiServer:
         until = time.monotonic() + START_LIMIT_S
         while time.monotonic() < until and self._process.poll() is None:
             try:
-                # Without the proxy that the user's environment may name.
-                with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{self.url}/health", timeout=5):
+                with opener_for(self.url).open(f"{self.url}/health", timeout=5):
                     return True
             except (OSError, http.client.HTTPException):
                 time.sleep(_POLL_S)
@@ -132,7 +133,15 @@ class ApiServer:
         self._process.wait()
 
     def start_error(self) -> SkillweaveError:
-        """The error for a server that did not start."""
+        """The error for a server that did not start. On a full disk it cannot say so in its log."""
+        try:
+            probe = self._log.with_suffix(".probe")
+            probe.write_bytes(bytes(PROBE_BYTES))
+            probe.unlink()
+        except OSError as error:
+            return SkillweaveError(
+                f"Prefect's API server did not start: cannot write {str(probe)!r}: {in_words(error)}"
+            )
         lines = self._log.read_text("utf-8", "replace").strip().splitlines()
         last = f"; it last said: {lines[-1][:200]}" if lines else ""
         return SkillweaveError(
@@ -145,12 +154,14 @@ def require_answer(url: str, key: str | None) -> None:
     """Raise ConfigError if no Prefect server answers at the address that the user gave."""
     if not is_http_url(url):
         raise ConfigError(f"PREFECT_API_URL is {url[:200]!r}; it must be a URL such as http://127.0.0.1:4200/api")
+    proxy = proxy_for(url)
     try:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        urllib.request.urlopen(urllib.request.Request(f"{url.rstrip('/')}/health", headers=headers), timeout=10).close()
+        opener_for(url).open(Request(f"{url.rstrip('/')}/health", headers=headers), timeout=10).close()
     except (OSError, ValueError, http.client.HTTPException) as error:
+        through = "" if proxy is None else f" through {proxy}"
         raise ConfigError(
-            f"no Prefect server answers at PREFECT_API_URL {url[:200]!r}: {error}; "
+            f"no Prefect server answers at PREFECT_API_URL {url[:200]!r}{through}: {error}; "
             "start it, or unset the variable so that the run starts its own"
         ) from error
 

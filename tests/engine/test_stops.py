@@ -52,5 +52,6 @@ def test_a_run_whose_endpoint_is_not_there_stops_before_all_its_items_fail(toy: 
     code, lines = toy.run(*given)
     assert code == 1
     (stopped,) = [line for line in lines if line.startswith("stopped: ")]
-    assert "not reached" in stopped
-    assert "waited for 1 seconds (llm.outage_s)" in stopped
+    assert "not reached: 127.0.0.1:" in stopped
+    assert "Connection refused; it never answered in " in stopped
+    assert "start the server, or correct base_url" in stopped

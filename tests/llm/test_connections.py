@@ -85,9 +85,9 @@ def test_who_is_followed_by_another_author_does_not_wait_for_an_outage(monkeypat
         llm = LlmConfig(cache=False, outage_s=0.3)
         connections = Connections(llm, ledger=Ledger())
         first, last = connections.connect(nobody, is_last=False), connections.connect(nobody)
-        with pytest.raises(OutageError, match="another author is at hand"):
+        with pytest.raises(OutageError, match="Connection refused; it never answered; "):
             await first.complete(REQUEST)
-        with pytest.raises(OutageError, match=r"waited for 0.3 seconds"):
+        with pytest.raises(OutageError, match=r"never answered in 0 seconds"):
             await last.complete(REQUEST)
         await first.close()
         await last.close()

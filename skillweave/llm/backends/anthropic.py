@@ -77,12 +77,13 @@ class AnthropicBackend(SdkBackend):
     def _connect(self) -> Any:
         from anthropic import AsyncAnthropic, DefaultAioHttpClient
 
+        http = self._http(DefaultAioHttpClient)
         return AsyncAnthropic(
             api_key=self._key,
             base_url=self._base_url,
-            timeout=self._settings.timeout,
+            timeout=http.timeout,
             max_retries=0,
-            http_client=self._http(DefaultAioHttpClient),
+            http_client=http,
         )
 
     def _body(self, request: Request) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 
 from skillweave.base.call_text import valid_text
 from skillweave.base.errors import ConfigError, StopError
+from skillweave.base.proxy import proxy_for
 from skillweave.llm.backends.backend import DEADLINE, Reply, Request
 from skillweave.llm.backends.body import BodyError, Events, SentError, decode, read_event_stream
 from skillweave.llm.backends.errors import (
@@ -139,7 +140,7 @@ class SdkBackend(ABC):
         """Prepare the backend; nothing is sent, and no SDK is imported.
 
         Raises:
-            ConfigError: There is no key, or a field of `extra` is reserved.
+            ConfigError: There is no key, a field of `extra` is reserved, or the proxy cannot be used.
         """
         check_extra(settings.extra)
         self.name = f"{self.provider}/{model}"
@@ -148,6 +149,7 @@ class SdkBackend(ABC):
         self._is_home = self._base_url == self.home
         # Another endpoint gets a key only if the user names one.
         self._key = read_key(settings.api_key_env or (self.key_variable if self._is_home else None))
+        self._proxy = proxy_for(self._base_url)
         self._deadline = DEADLINE_FACTOR * settings.timeout
         self._unsupported = UnsupportedFields(self.name, self.optional_fields, self.schema_path)
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
@@ -171,7 +173,7 @@ class SdkBackend(ABC):
                 raise outcome
             change = self._unsupported.find(body, outcome) if len(changes) < MOST_CHANGES else None
             if change is None:
-                raise outcome.error(self.name)
+                raise outcome.error(self.name, self._proxy)
             changes.append(change)
             body = change.applied(body)
 
@@ -250,7 +252,7 @@ class SdkBackend(ABC):
         # Imported with the SDK, since it imports the same HTTP libraries.
         from skillweave.llm.backends.transport import http_client
 
-        return http_client(kind, self._settings.limiter, self._settings.timeout)
+        return http_client(kind, self._settings.limiter, self._settings.timeout, self._proxy)
 
     def _client(self) -> Any:
         loop = asyncio.get_running_loop()

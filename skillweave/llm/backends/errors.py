@@ -12,9 +12,11 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 
 from skillweave.base.errors import AccessError, ProviderError
+from skillweave.base.proxy import Proxy
 from skillweave.llm.backends.body import BodyError, SentError, TooLargeError, error_details, words_of
 from skillweave.schema.record import Json
 
@@ -60,7 +62,7 @@ CONTENT_REFUSED: Final = (
     "content management policy",
     "invalid_prompt",
 )
-NO_ACCESS: Final = (401, 402, 403, 404)
+NO_ACCESS: Final = (401, 402, 403, 404, 407)
 """Statuses that every request with this key for this model would get."""
 REDIRECTS: Final = range(300, 400)
 NO_CREDIT: Final = ("insufficient_quota", "billing_hard_limit_reached")
@@ -70,6 +72,7 @@ ADVICE: Final = {
     401: "check the key",
     403: "check the key",
     404: "check the model's name and base_url",
+    407: "give the proxy's user and password in its variable: http://user:password@host:port",
 }
 UNREACHED: Final = ("Cannot connect to host", "Server disconnected")
 BAD_REQUEST: Final = (400, 422)
@@ -120,10 +123,18 @@ class ErrorReport:
         says_so = not self.is_quoted and UNKNOWN.search(self.words) is not None
         return self.code in WRONG_REQUEST or says_so
 
-    def error(self, name: str) -> ProviderError:
-        """Our own error, of one line; `name` is the backend's."""
-        message = ": ".join(part for part in (name, self.what, self.words[:SHOWN]) if part)
+    def error(self, name: str, proxy: Proxy | None = None) -> ProviderError:
+        """Our own error, of one line.
+
+        Args:
+            name: The backend's.
+            proxy: What the request went through, which may have answered in the endpoint's place.
+        """
+        what = self.what if proxy is None else f"{self.what} through {proxy}"
+        message = ": ".join(part for part in (name, what, self.words[:SHOWN]) if part)
         advice = ADVICE.get(self.status or 0)
+        if proxy is not None and self.status == HTTPStatus.FORBIDDEN:
+            advice = f"{advice}, and whether the proxy allows the address"
         kind = AccessError if self.code in NO_CREDIT or self.status in (*NO_ACCESS, *REDIRECTS) else ProviderError
         return kind(f"{message} ({advice})" if advice else message, transient=self.transient)
 
@@ -143,8 +154,14 @@ def error_report(error: Exception, secret: str | None) -> ErrorReport:
         # They quote an answer, which is no error message of the endpoint.
         words = _one_line(str(error), secret)
         return ErrorReport("no usable answer", words, is_quoted=True, transient=isinstance(error, BodyError))
-    status = _status(error)
+    status, at_proxy = _status(error), _proxy_status(error)
     details = _details(error)
+    if at_proxy is not None:
+        # It does not open a tunnel. The endpoint was not reached; the SDK knows of no status.
+        what = f"not reached, status {at_proxy}"
+        return ErrorReport(
+            what, _one_line(str(error.__cause__), secret), at_proxy, transient=_is_transient(at_proxy, "")
+        )
     what = f"status {status}" if status else "an error" if isinstance(error, SentError) else type(error).__name__
     cause = str(error.__cause__ or "") if status is None else ""
     message = words_of(_body(error)) or str(error)
@@ -183,6 +200,13 @@ def _status(error: Exception) -> int | None:
         code = str(_code(error))
         status = int(code) if code.isdecimal() and len(code) == 3 else None
     return status if status is not None and 400 <= status < 600 else None
+
+
+def _proxy_status(error: Exception) -> int | None:
+    """The status with which a proxy refused a tunnel; None if none did. The transport's error lies below the SDK's."""
+    below = error.__cause__ and error.__cause__.__cause__
+    status = getattr(below, "status", None)
+    return status if type(below).__name__ == "ClientHttpProxyError" and isinstance(status, int) else None
 
 
 def _code(error: Exception) -> object:

@@ -46,12 +46,13 @@ class OpenAIEndpoint(SdkBackend):
     def _connect(self) -> Any:
         from openai import AsyncOpenAI, DefaultAioHttpClient
 
+        http = self._http(DefaultAioHttpClient)
         return AsyncOpenAI(
             api_key=self._key,
             base_url=self._base_url,
-            timeout=self._settings.timeout,
+            timeout=http.timeout,
             max_retries=0,
-            http_client=self._http(DefaultAioHttpClient),
+            http_client=http,
         )
 
 

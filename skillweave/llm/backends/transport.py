@@ -6,14 +6,22 @@ huge one. This module imports the HTTP libraries, so it is itself imported with 
 """
 
 import asyncio
+import os
 import zlib
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any
 
-from aiohttp import ClientConnectorError, ConnectionTimeoutError
-from httpx2 import AsyncByteStream
+from aiohttp import (
+    ClientConnectorDNSError,
+    ClientConnectorError,
+    ClientHttpProxyError,
+    ClientSSLError,
+    ConnectionTimeoutError,
+)
+from httpx2 import AsyncByteStream, Timeout, create_ssl_context
 
+from skillweave.base.proxy import Proxy
 from skillweave.llm.backends.backend import DEADLINE, WIRE_COUNT
 from skillweave.llm.backends.body import MOST_BYTES
 from skillweave.llm.limits.circuit_breaker import EndpointFailure
@@ -29,26 +37,46 @@ YIELDS = 4
 is read."""
 DOWN = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT, 529)
 """Statuses that describe the endpoint, whatever the request."""
+NO_WAY_ON = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""Statuses by which a proxy says that it does not reach the endpoint."""
+CONNECT_S = 10.0
+"""Seconds for a connection: enough for the system to knock three times."""
+TUNNEL_S = 30.0
+"""Seconds for a connection through a proxy, which has to connect in its turn."""
 
 
-def http_client(kind: type, limiter: EndpointLimiter | None, timeout: float) -> Any:
+def http_client(kind: type, limiter: EndpointLimiter | None, timeout: float, proxy: Proxy | None) -> Any:
     """An SDK's HTTP client that takes the limiter's permits and keeps to the bound on sizes.
 
     Args:
         kind: The SDK's class of clients.
         limiter: None if nothing limits the endpoint.
         timeout: Seconds for one read.
+        proxy: What requests go through.
     """
-    client = kind if limiter is None else type("LimitedClient", (LimitedClient, kind), {"limiter": limiter})
+    own = {"limiter": limiter, "proxy": proxy}
+    client = kind if limiter is None else type("LimitedClient", (LimitedClient, kind), own)
     hooks = {"request": [_accept_gzip], "response": [_bound_size]}
     # Redirects are not followed: a key, and what it pays for, go only to the endpoint that the user has named.
-    return client(timeout=timeout, event_hooks=hooks, follow_redirects=False)
+    return client(
+        timeout=Timeout(
+            timeout, connect=min(timeout, CONNECT_S), pool=timeout if proxy is None else min(timeout, TUNNEL_S)
+        ),
+        event_hooks=hooks,
+        follow_redirects=False,
+        # The proxy is chosen already: the client would take that of the environment for this machine's addresses, too.
+        trust_env=False,
+        proxy=None if proxy is None else proxy.url,
+        # Certificates are still those that the environment names.
+        verify=create_ssl_context(),
+    )
 
 
 class LimitedClient:
     """A mixin for an SDK's HTTP client: each request takes a permit, and its outcome is told to the limiter."""
 
     limiter: EndpointLimiter
+    proxy: Proxy | None
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
         """Send a request, and read its answer unless it is streamed."""
@@ -74,11 +102,13 @@ class LimitedClient:
             response = await super().send(request, stream=True, **options)  # type: ignore[misc]
         except Exception as error:
             # A failed connection and one that was dropped have the same class here; the cause tells them apart.
-            is_unreached = isinstance(error.__cause__, ClientConnectorError | ConnectionTimeoutError)
+            reason = _why_unreached(error.__cause__)
             if count is not None:
-                count.sent -= is_unreached
-            why = f"not reached: {error}" if is_unreached else _describe(error)
-            limiter.failed(EndpointFailure(why, source, is_certain=is_unreached))
+                count.sent -= reason is not None
+            why = _describe(error) if reason is None else f"not reached: {reason}"
+            why += "" if self.proxy is None else f", through {self.proxy}"
+            is_unreached = reason is not None
+            limiter.failed(EndpointFailure(why, source, is_certain=is_unreached, is_unreached=is_unreached))
             limiter.release(permit)
             raise
         except BaseException:
@@ -88,7 +118,7 @@ class LimitedClient:
         if is_error:
             if count is not None:
                 count.declined += 1
-            _report_status(limiter, response, source)
+            _report_status(limiter, response, source, self.proxy)
         response.stream = LimitedStream(response.stream, limiter, permit, source, is_reported=is_error)
         return response
 
@@ -178,14 +208,34 @@ async def _decompress(stream: AsyncIterator[bytes], encoding: str) -> AsyncItera
     yield inflated.flush()
 
 
-def _report_status(limiter: EndpointLimiter, response: Any, source: int) -> None:
+def _report_status(limiter: EndpointLimiter, response: Any, source: int, proxy: Proxy | None) -> None:
     """Tell the limiter what an error status says of the endpoint."""
     status = response.status_code
     limiter.read_retry_after(status, response.headers)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        limiter.failed(EndpointFailure(f"status {status}", source, is_certain=status in DOWN))
+        why = f"status {status}" if proxy is None else f"status {status} through {proxy}"
+        # A proxy answers for the endpoint where there is no tunnel between.
+        is_unreached = proxy is not None and response.request.url.scheme == "http" and status in NO_WAY_ON
+        limiter.failed(EndpointFailure(why, source, is_certain=status in DOWN, is_unreached=is_unreached))
     else:
         limiter.answered()
+
+
+def _why_unreached(cause: BaseException | None) -> str | None:
+    """Why an endpoint was not reached; None if it was."""
+    match cause:
+        case ClientHttpProxyError():
+            return f"status {cause.status} {cause.message}".rstrip()
+        case ClientConnectorDNSError():
+            return f"{cause.host!r}: {cause.os_error.strerror or cause.os_error}"
+        case ClientSSLError():
+            return f"{cause.host}:{cause.port}: no TLS: {cause.os_error}"
+        case ClientConnectorError():
+            number = cause.os_error.errno
+            return f"{cause.host}:{cause.port}: {os.strerror(number) if number else cause.os_error}"
+        case ConnectionTimeoutError():
+            return "no connection in time"
+    return None
 
 
 def _describe(error: Exception) -> str:

@@ -4,6 +4,9 @@ After some failures in a row that speak of the endpoint, not of one request, the
 growing intervals is sent until something is answered. The caller says what time it is; nothing here waits or reads
 a clock. Not safe across threads.
 
+Where nothing ever answered, the address may be wrong or the server not started: that is said within seconds. An
+endpoint that has answered before, if only with an error, is waited for.
+
 The SDKs read `retry-after` only for their own retries, which are off: a pause has to hold for all requests.
 """
 
@@ -13,13 +16,15 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from skillweave.base.errors import OutageError
+from skillweave.base.errors import OutageError, UnreachedError
 
 FAILURES = 3
 """Failures in a row that open the circuit."""
 FIRST_INTERVAL = 1.0
 LONGEST_INTERVAL = 30.0
 """Seconds between probes; each interval is twice the one before."""
+FIRST_CONTACT_S = 5.0
+"""Seconds for which an endpoint is tried that was never reached."""
 LONGEST_IMPATIENT_PAUSE = 60.0
 """Longest pause in seconds that a request waits for if another author can be asked."""
 RESUMES = "once it answers again, the same command goes on"
@@ -35,6 +40,8 @@ class EndpointFailure(NamedTuple):
     """Equal for tries of the same request, which may be what the endpoint cannot handle."""
     is_certain: bool
     """Whether no request can be the cause: the endpoint was not reached, or a proxy before it says that it is down."""
+    is_unreached: bool = False
+    """Whether nothing of the endpoint was heard: there may be none."""
 
 
 class Admission(NamedTuple):
@@ -43,6 +50,10 @@ class Admission(NamedTuple):
     wait: float
     """Seconds after which to ask again; 0: it may be sent."""
     is_probe: bool = False
+    waits_for: str = ""
+    """What is waited for, in a few words."""
+    until: float = 0.0
+    """Until when at most, by the caller's clock."""
 
 
 class CircuitBreaker:
@@ -65,6 +76,8 @@ class CircuitBreaker:
         self._is_probed = False
         self._pause_until = 0.0
         self.is_open = False
+        self.was_reached = False
+        """Whether anything was ever heard of the endpoint."""
 
     @property
     def is_calm(self) -> bool:
@@ -75,6 +88,11 @@ class CircuitBreaker:
     def has_failed(self) -> bool:
         """Whether nothing was answered since the last failure."""
         return self._last is not None
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds that a request waits for the endpoint."""
+        return self._outage_s if self.was_reached else min(self._outage_s, FIRST_CONTACT_S)
 
     def admit(self, now: float, *, is_patient: bool) -> Admission:
         """Say whether a request may be sent.
@@ -95,10 +113,12 @@ class CircuitBreaker:
         if now >= self._next_probe and not self._is_probed:
             self._is_probed = True
             return Admission(0.0, is_probe=True)
-        left = self._since + self._outage_s - now
+        until = self._since + self.patience_s
+        left = until - now
         if left <= 0 or not is_patient:
             raise self._outage(now, is_patient)
-        return Admission(left if self._is_probed else min(left, self._next_probe - now))
+        waits_for = f"{self._name}, {self._down(now)}"
+        return Admission(left if self._is_probed else min(left, self._next_probe - now), False, waits_for, until)
 
     def pause(self, now: float, seconds: float) -> None:
         """Send nothing for so long: the endpoint asked for it."""
@@ -107,6 +127,7 @@ class CircuitBreaker:
     def answered(self) -> bool:
         """Note an answer. Whether it ends an outage."""
         was_open = self.is_open
+        self.was_reached = True
         self._failures, self._last, self._is_endpoint_at_fault = 0, None, False
         self.is_open = self._is_probed = False
         return was_open
@@ -115,6 +136,7 @@ class CircuitBreaker:
         """Note a failure. Whether it begins an outage."""
         if self._last is None:
             self._since = now
+        self.was_reached |= not failure.is_unreached
         is_other_request = self._last is not None and failure.source != self._last.source
         self._is_endpoint_at_fault |= failure.is_certain or is_other_request
         self._failures += 1
@@ -140,13 +162,22 @@ class CircuitBreaker:
                 f"{self._name}: wants no request for {seconds:.0f} seconds, and no more than {most:g} are waited for "
                 f"(llm.outage_s); {RESUMES}"
             )
-        return Admission(seconds)
+        return Admission(seconds, False, f"{self._name}, which asked for a pause", self._pause_until)
 
-    def _outage(self, now: float, is_patient: bool) -> OutageError:
+    def _down(self, now: float) -> str:
         since = datetime.now().astimezone() - timedelta(seconds=now - self._since)
         why = self._last.why if self._last is not None else "no answer"
+        return f"down since {since:%H:%M:%S} ({why})"
+
+    def _outage(self, now: float, is_patient: bool) -> OutageError:
+        if not self.was_reached:
+            why = self._last.why if self._last is not None else "no answer"
+            tried = f" in {now - self._since:.0f} seconds of trying" if is_patient else ""
+            return UnreachedError(
+                f"{self._name}: {why}; it never answered{tried}; start the server, or correct base_url; {RESUMES}"
+            )
         waited = f"waited for {self._outage_s:g} seconds (llm.outage_s)" if is_patient else "another author is at hand"
-        return OutageError(f"{self._name}: down since {since:%H:%M:%S} ({why}); {waited}; {RESUMES}")
+        return OutageError(f"{self._name}: {self._down(now)}; {waited}; {RESUMES}")
 
 
 def retry_after_seconds(status: int, headers: Mapping[str, str], now: datetime) -> float:

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from skillweave.base.progress import waiting_for
 from skillweave.llm.limits.circuit_breaker import CircuitBreaker, EndpointFailure, retry_after_seconds
 from skillweave.llm.limits.rate_limit import Notifier, RateBooking, RateLimiter, SharedSemaphore
 
@@ -59,7 +60,6 @@ class EndpointLimiter:
         self._common = slots
         self._own = None if max_concurrency is None else SharedSemaphore(max_concurrency)
         self._rate = rate
-        self._outage_s = outage_s
         self._circuit = CircuitBreaker(name, outage_s)
         self._changes = Notifier()
         self._lock = threading.Lock()
@@ -109,7 +109,7 @@ class EndpointLimiter:
 
     def answered(self) -> None:
         """Note that the endpoint answered, if only that a request is wrong."""
-        if not self._circuit.has_failed:
+        if self._circuit.was_reached and not self._circuit.has_failed:
             return
         with self._lock:
             was_down = self._circuit.answered()
@@ -123,10 +123,11 @@ class EndpointLimiter:
             is_new = self._circuit.failed(time.monotonic(), failure)
         if is_new:
             logger.warning(
-                "%s is down (%s); it is tried again and again for up to %g seconds (llm.outage_s)",
+                "%s is down (%s); it is tried again and again for up to %g seconds%s",
                 self.name,
                 failure.why,
-                self._outage_s,
+                self._circuit.patience_s,
+                " (llm.outage_s)" if self._circuit.was_reached else "",
             )
 
     def read_retry_after(self, status: int, headers: Mapping[str, str]) -> None:
@@ -150,7 +151,8 @@ class EndpointLimiter:
                 if admission.wait <= 0:
                     return admission.is_probe
                 waiter = self._changes.subscribe()
-            await self._changes.wait(waiter, admission.wait)
+            with waiting_for(self.name, admission.waits_for, admission.until):
+                await self._changes.wait(waiter, admission.wait)
 
     async def _reserve(self, size: int) -> RateBooking | None:
         """Take slots and book the rate, at the moment in which both are to be had."""

@@ -131,8 +131,13 @@ def _payload(plan: Plan) -> NoReturn:
 
 def _limit(limits: dict[str, list[int]]) -> None:
     for name, (soft, hard) in limits.items():
+        number = getattr(resource, name)
+        allowed = resource.getrlimit(number)[1]
+        if allowed != resource.RLIM_INFINITY:
+            # Where the user has less, the code has no more either.
+            soft, hard = min(soft, allowed), min(hard, allowed)
         try:
-            resource.setrlimit(getattr(resource, name), (soft, hard))
+            resource.setrlimit(number, (soft, hard))
         except (OSError, ValueError):
             # macOS does not apply some limits. There the user has been warned that the sandbox is weak.
             if sys.platform == "linux":

@@ -1,6 +1,8 @@
 """Servers as users start them, and clients that speak to them."""
 
 import json
+import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,13 +34,24 @@ class ServerProcess(NamedTuple):
 
 @contextmanager
 def serving(
-    protocol: str, outputs: Path, *options: str, environment: Mapping[str, str] | None = None
+    protocol: str,
+    outputs: Path,
+    *options: str,
+    environment: Mapping[str, str] | None = None,
+    open_files: int | None = None,
+    complaints: Path | None = None,
 ) -> Iterator[ServerProcess]:
-    """Run a server on a free port."""
+    """Run a server on a free port; with no more than so many open files; with its standard error in a file."""
     command = [sys.executable, "-m", "interop", "serve", protocol, "--outputs", str(outputs), "--port", "0", *options]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+
+    def limit() -> None:
+        if open_files is not None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+
+    with Path(os.devnull if complaints is None else complaints).open("w") as stream:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, preexec_fn=limit, stdout=subprocess.PIPE, stderr=stream, text=True
+        )
     assert process.stdout is not None
     try:
         said = [process.stdout.readline(), process.stdout.readline()]

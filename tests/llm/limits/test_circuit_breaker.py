@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from skillweave.base.errors import OutageError
-from skillweave.llm.limits.circuit_breaker import CircuitBreaker, EndpointFailure
+from skillweave.base.errors import OutageError, UnreachedError
+from skillweave.llm.limits.circuit_breaker import FIRST_CONTACT_S, CircuitBreaker, EndpointFailure
 
 DEAD = EndpointFailure("not reached", 1, is_certain=True)
 OUTAGE_S = 100.0
@@ -70,9 +70,9 @@ def test_probes_go_one_at_a_time_at_growing_intervals_until_the_outage_is_too_lo
 def test_while_a_probe_is_under_way_the_others_wait() -> None:
     circuit = an_open_one()
     assert circuit.admit(3.0, is_patient=True).is_probe
-    assert circuit.admit(3.0, is_patient=True) == (OUTAGE_S - 3, False)
+    assert circuit.admit(3.0, is_patient=True)[:2] == (OUTAGE_S - 3, False)
     assert circuit.answered()
-    assert circuit.admit(3.0, is_patient=True) == (0.0, False)
+    assert circuit.admit(3.0, is_patient=True)[:2] == (0.0, False)
 
 
 def test_who_comes_after_a_long_outage_may_still_probe() -> None:
@@ -105,8 +105,8 @@ def test_an_endpoint_that_asks_for_it_is_left_alone() -> None:
     circuit = CircuitBreaker("there", OUTAGE_S)
     circuit.pause(0.0, 70.0)
     circuit.pause(0.0, 10.0)
-    assert circuit.admit(30.0, is_patient=True) == (40.0, False)
-    assert circuit.admit(71.0, is_patient=True) == (0.0, False)
+    assert circuit.admit(30.0, is_patient=True)[:2] == (40.0, False)
+    assert circuit.admit(71.0, is_patient=True)[:2] == (0.0, False)
     assert circuit.is_calm
 
 
@@ -118,3 +118,26 @@ def test_a_pause_that_is_too_long_is_an_outage() -> None:
     circuit.pause(0.0, 3600.0)
     with pytest.raises(OutageError, match=r"wants no request for 3600 seconds.*no more than 100.*same command"):
         circuit.admit(0.0, is_patient=True)
+
+
+def test_what_was_never_reached_is_tried_for_seconds_only() -> None:
+    circuit = CircuitBreaker("there", OUTAGE_S)
+    for moment in range(3):
+        circuit.failed(moment, EndpointFailure("not reached: refused", 1, is_certain=True, is_unreached=True))
+    assert circuit.admit(2.5, is_patient=True).wait <= FIRST_CONTACT_S
+    assert circuit.admit(3.0, is_patient=True).is_probe
+    with pytest.raises(UnreachedError, match=r"there: not reached: refused; it never answered in 5 seconds of trying"):
+        circuit.admit(FIRST_CONTACT_S, is_patient=True)
+
+
+@pytest.mark.parametrize("by", ["an answer", "an error"])
+def test_what_was_reached_before_is_waited_for(by: str) -> None:
+    circuit = CircuitBreaker("there", OUTAGE_S)
+    if by == "an answer":
+        circuit.answered()
+    else:
+        circuit.failed(0.0, EndpointFailure("status 503", 1, is_certain=True))
+    for moment in range(3):
+        circuit.failed(moment, EndpointFailure("not reached", 1, is_certain=True, is_unreached=True))
+    assert circuit.admit(50.0, is_patient=True).is_probe
+    assert circuit.admit(50.0, is_patient=True).until == OUTAGE_S

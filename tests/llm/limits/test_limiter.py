@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+import re
 import threading
 import time
 
 import pytest
 
 from skillweave.base.errors import OutageError
+from skillweave.base.progress import waits
 from skillweave.llm.limits import circuit_breaker as circuit
 from skillweave.llm.limits.circuit_breaker import EndpointFailure
 from skillweave.llm.limits.limiter import EndpointLimiter
@@ -215,3 +217,19 @@ def test_a_probe_that_is_given_up_is_followed_by_the_next_and_leaks_no_slot() ->
         assert traffic.most == 1
 
     asyncio.run(scenario())
+
+
+def test_displays_say_what_is_waited_for_and_how_long_at_most() -> None:
+    async def run() -> str:
+        limiter = EndpointLimiter("there")
+        go_down(limiter)
+        waiting = [asyncio.create_task(limiter.acquire(1)) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        words = waits()
+        limiter.answered()
+        await asyncio.gather(*waiting)
+        return words
+
+    words = asyncio.run(run())
+    assert re.fullmatch(r"waits for there, down since \d\d:\d\d:\d\d \(not reached\), at most 10 min", words)
+    assert waits() == ""
