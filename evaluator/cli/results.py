@@ -19,7 +19,6 @@ from skillweave.base.command import command_line, one_line, rollout_line, shell_
 from skillweave.base.errors import ArtifactError, ConfigError, WorldError
 from skillweave.base.progress import progress
 from skillweave.base.store import Store, locked
-from skillweave.config.load import CONFIG
 from skillweave.schema.result import AgentComparison, AgentComparisons
 from skillweave.schema.score import GoldenCallNote, PrunedRecord
 from skillweave.schema.task import Task
@@ -129,7 +128,7 @@ def run_teach(path: Path, min_passes: int, max_rate: float, *, agent: str | None
     if places and teaching.task_ids(min_passes=min_passes, max_rate=max_rate):
         rollouts = places["--rollouts-dir"].parent / "rollouts-taught"
         tasks = ["--tasks", f"@{folder / TAUGHT_TASKS}"]
-        config = places.get("--config", CONFIG)
+        config = places.get("--config")
         following = rollout_line(places["--outputs-dir"], rollouts, *tasks, config=config)
     else:
         following = f"cat {shell_word(folder / NEVER_SOLVED)}"
@@ -160,7 +159,7 @@ def run_prune(options: EvaluationOptions) -> int:
         given = (word for name, path in options.places.items() for word in (name, Path(path)))
         following = command_line("evaluator", "run", *given, "--output", options.output)
     else:
-        following = rollout_line(options.outputs, options.rollouts, config=options.config_file or CONFIG)
+        following = rollout_line(options.outputs, options.rollouts, config=options.config_file)
     print(f"wrote {shell_word(store.root / PRUNED)}; to score rollouts without them, next: {following}")
     return 1 if counts["faults"] else 0
 

@@ -16,7 +16,6 @@ from skillweave.base.command import counted
 from skillweave.base.errors import ConfigError
 from skillweave.base.machine import raise_open_files
 from skillweave.base.proxy import is_loopback
-from skillweave.config.llm import is_loopback
 
 
 class WireProtocol(NamedTuple):

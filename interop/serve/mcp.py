@@ -23,7 +23,6 @@ from interop.serve.http import application as application_of
 from interop.serve.sessions import SessionError, SessionPool
 from skillweave.base.errors import SkillweaveError
 from skillweave.base.proxy import is_loopback
-from skillweave.config.llm import is_loopback
 from skillweave.schema.record import Json
 
 TASK_HEADER, SEED_HEADER = "X-Skillweave-Task", "X-Skillweave-Seed"

@@ -308,6 +308,6 @@ def run_ladder(options: RolloutOptions, sample: int | None) -> int:
     elif (outputs / MANIFEST).is_file():
         following = command_line("synth", "verify", outputs)
     else:
-        following = rollout_line(outputs, options.rollouts, config=options.config or CONFIG)
+        following = rollout_line(outputs, options.rollouts, config=options.config)
     print(f"wrote {shell_word(evaluation / LADDER)}; next: {following}")
     return 1 if ladder.wrong else 0

@@ -110,21 +110,19 @@ def command_line(program: str, *words: str | PurePath) -> str:
     return " ".join([_launcher, program, *map(shell_word, words)])
 
 
-def rollout_line(outputs: Path, rollouts: Path, *words: str | PurePath, config: Path = Path("config.yaml")) -> str:
+def rollout_line(outputs: Path, rollouts: Path, *words: str | PurePath, config: Path | None = None) -> str:
     """The command that rolls agents out in a dataset, into a folder that holds no other rollouts.
 
     Args:
         outputs: The dataset.
         rollouts: The folder; if it is there already, the first of `-2`, `-3`, ... that is not.
         words: Further options.
-        config: The configuration; without one a rollout does not begin, so the line writes it where it is missing.
+        config: The configuration; None: that of the folder, or the defaults.
     """
     folders = (rollouts.with_name(f"{rollouts.name}-{number}") if number > 1 else rollouts for number in count(1))
     free = next(folder for folder in folders if not os.path.lexists(folder))
-    usual = config == Path("config.yaml")
-    given: list[str | PurePath] = [] if usual else ["--config", config]
-    line = command_line("rollout", "run", "--outputs-dir", outputs, "--rollouts-dir", free, *words, *given)
-    return line if config.is_file() else f"{command_line('synth', 'init-config', config)} && {line}"
+    given: list[str | PurePath] = [] if config is None or config == Path("config.yaml") else ["--config", config]
+    return command_line("rollout", "run", "--outputs-dir", outputs, "--rollouts-dir", free, *words, *given)
 
 
 def repeat_line() -> str:

@@ -2,7 +2,6 @@
 where they are and how much load they get; and the base of all sections.
 """
 
-import ipaddress
 import unicodedata
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -181,13 +180,3 @@ def is_http_url(text: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and text.split() == [text]
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from skillweave.base.command import plain_number
 from skillweave.base.errors import ConfigError
-from skillweave.config.llm import AuthorConfig, EndpointConfig, LlmConfig, is_http_url, is_loopback
+from skillweave.base.proxy import is_loopback
+from skillweave.config.llm import AuthorConfig, EndpointConfig, LlmConfig, is_http_url
 from skillweave.config.load import nearest
 from skillweave.llm.backends.anthropic import AnthropicBackend
 from skillweave.llm.backends.backend import Backend, OfflineAnswer, Sampling

@@ -129,9 +129,10 @@ def test_a_new_configuration_is_run_as_proposed(place: Path, capsys: pytest.Capt
     assert services_for(service)
 
 
-def test_rollouts_go_to_a_folder_that_nobody_has_and_the_configuration_is_written_first(place: Path) -> None:
+def test_rollouts_go_to_a_folder_that_nobody_has(place: Path) -> None:
     outputs, rollouts, config = a_dataset(place / "data").store.root, place / "rollouts", place / "new.yaml"
     rollouts.mkdir()
+    config.write_text("seed: 3\n", "utf-8")
     line = rollout_line(outputs, rollouts, "--limit", "1", config=config)
     score = following(shell(line))
     assert (place / "rollouts-2" / "run.json").is_file()

@@ -143,13 +143,16 @@ def test_a_call_that_cannot_be_read_is_in_a_valid_form_and_not_trained_on(
     first = next(at for at, message in enumerate(record["messages"]) if message["role"] == "assistant")
     bad = [("find it", "{}"), (record["tools"][0]["function"]["name"], '{"a": NaN'), ("a.b", '{"a": 1, "a": 2}')]
     for name, arguments in bad:
-        id = f"bad{len(record['messages'])}"
-        call = {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        function = {"name": name, "arguments": arguments}
+        call = {"id": f"bad{len(record['messages'])}", "type": "function", "function": function}
         said = {"role": "assistant", "content": None, "tool_calls": [call]}
-        result = {"role": "tool", "tool_call_id": id, "content": '{"error": {"code": "unknown_tool"}}'}
+        result = {"role": "tool", "tool_call_id": call["id"], "content": '{"error": {"code": "unknown_tool"}}'}
         record["messages"][first:first] = [said, result]
+        for turn in record["user_turns"]:
+            turn["message"] += 2 if turn["message"] >= first else 0
     rollouts = write_records(tmp_path / "bad", [record])
-    (row,) = exported("openai", small, tmp_path / "openai", rollouts=rollouts)
+    anyway = ("--where", "differs>=0")
+    (row,) = exported("openai", small, tmp_path / "openai", *anyway, rollouts=rollouts)
     weights = [message["weight"] for message in row["messages"] if message["role"] == "assistant"]
     assert weights[:3] == [0, 0, 0]
     assert {*weights[3:]} == {1}
@@ -157,5 +160,5 @@ def test_a_call_that_cannot_be_read_is_in_a_valid_form_and_not_trained_on(
         assert valid_name(called) == called
         assert isinstance(values, dict)
     # Formats that cannot leave a message out of the loss leave out the conversation, and say why.
-    done = export("trl-sft", small, tmp_path / "trl", rollouts=rollouts)
+    done = export("trl-sft", small, tmp_path / "trl", *anyway, rollouts=rollouts)
     assert "a call whose arguments are no JSON object" in done.stdout + done.stderr

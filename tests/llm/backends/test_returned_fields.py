@@ -12,7 +12,18 @@ from skillweave.llm.models import AuthorSpec, connect
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Message
 
-from ..protocols import a_call, a_completion, a_delta, chunks_of
+from ..protocols import (
+    a_call,
+    a_completion,
+    a_delta,
+    a_function_call,
+    a_message,
+    a_response,
+    a_sealed_thought,
+    a_use,
+    chunks_of,
+    events_of,
+)
 from ..scripted import Act, Heard, ScriptedServer, fault, reply, stream
 from ..strict import StrictServer
 from .conftest import Protocol, a_spec
@@ -177,3 +188,30 @@ def test_a_strict_endpoint_that_adds_nothing_gets_nothing_added() -> None:
     with ScriptedServer(strict) as server:
         conversed(a_spec("openai", server), steps=3)
     assert strict.refused == []
+
+
+def test_sealed_reasoning_goes_back_beside_a_call_that_cannot_be_read() -> None:
+    answer = a_response(a_sealed_thought(), a_function_call("a.b", '{"day": 1'))
+    strict = StrictServer(reply(answer), reply(a_response()))
+    with ScriptedServer(strict) as server:
+        history = conversed(a_spec("responses", server))
+    assert strict.refused == []
+    thought, call = strict.accepted[1].body["input"][1:3]
+    assert thought == a_sealed_thought()
+    assert (call["name"], json.loads(call["arguments"])) == ("a_b", {"INVALID_JSON": '{"day": 1'})
+    # The record has what the model wrote.
+    assert (history[1].tool_calls or [])[0].function.name == "a.b"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_signed_thinking_goes_back_beside_a_call_that_cannot_be_read(streamed: bool) -> None:
+    thought = {"type": "thinking", "thinking": "I book.", "signature": "c2ln"}
+    answers = [a_message(thought, a_use("a b", '{"day": 1', "t.1"), reason="tool_use"), a_message()]
+    strict = StrictServer(*(stream(events_of(each), named=True) if streamed else reply(each) for each in answers))
+    with ScriptedServer(strict) as server:
+        conversed(a_spec("anthropic", server, stream=streamed))
+    assert strict.refused == []
+    assert strict.accepted[1].body["messages"][1]["content"] == [
+        thought,
+        {"type": "tool_use", "id": "call00000", "name": "a_b", "input": {"INVALID_JSON": '{"day": 1'}},
+    ]

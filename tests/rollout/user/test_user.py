@@ -10,6 +10,7 @@ import pytest
 from rollout.agent import AgentSettings
 from rollout.conversation import RolloutLimits
 from rollout.trajectory import RolloutSettings, Trajectory
+from skillweave.llm.history import BEGINNING
 from skillweave.llm.models import AuthorSpec, connect
 from skillweave.schema.trajectory import TrajectoryRecord, UserTurn
 from tests.llm.protocols import a_completion
@@ -96,7 +97,9 @@ def test_the_user_is_asked_in_the_form_and_sees_its_own_records_but_no_calls() -
     assert body["response_format"]["json_schema"]["schema"]["required"] == [
         *("text", "agrees", "wants_human", "later", "done")
     ]
-    system, opening, said = body["messages"]
+    # Endpoints want the user to speak first, and here the assistant opens.
+    system, beginning, opening, said = body["messages"]
+    assert beginning == {"role": "user", "content": BEGINNING}
     assert '"wants_human"' in system["content"]
     assert json.loads(opening["content"])["text"].startswith("Please book")
     assert said["content"] == f"One moment.\n\n{DONE}"

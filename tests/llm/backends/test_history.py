@@ -9,12 +9,11 @@ from skillweave.llm.history import valid_name
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import FunctionCall, Message, ToolCall
 
-from .backends.conftest import Complete, Protocol, a_request, complete
-from .protocols import a_completion, a_message, a_response
-from .scripted import ScriptedServer, reply
-from .strict import StrictServer
+from ..protocols import a_completion, a_message, a_response
+from ..scripted import ScriptedServer, reply
+from ..strict import StrictServer
+from .conftest import Complete, Protocol, a_request
 
-__all__ = ["complete"]
 PROTOCOLS: list[Protocol] = ["openai", "vllm", "responses", "anthropic"]
 ANSWERS: dict[str, dict[str, Any]] = {
     "openai": a_completion(),
