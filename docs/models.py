@@ -71,8 +71,9 @@ written them. Either way each server has to prove itself equal to its contract.
 | `module:Class/<model>` | its own | a [backend of your own](extending.md#a-question-and-a-backend-that-answers) |
 
 **vLLM** is a provider of its own name (`vllm/MODEL`) on the backend for OpenAI's protocol. It adds guided decoding and,
-in rollouts, `serve`, which starts the server. Reach any other server of that protocol as `openai/MODEL` with a
-`base_url`:
+in rollouts, `serve`, which starts the server. It is best in an environment of its own; `pip install 'skillweave[vllm]'`
+puts it into the same one, with the older Prefect that fits it. Reach any other server of that protocol as
+`openai/MODEL` with a `base_url`:
 
 ```yaml
 llm:

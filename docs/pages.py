@@ -25,7 +25,8 @@ CONFIG_INTRO = """\
 
 Made by `python -m docs.generate` from `skillweave/config/` and `learn/config.py`; change it there.
 
-`config.yaml` holds what differs from the defaults below; `python -m synth init-config -` prints a file with every key.
+`config.yaml` holds what differs from the defaults below; `python -m synth init-config -` prints that of the default run
+with every key. Where a folder has no `config.yaml`, `synth` takes that of the default run, too.
 Any key can be overridden on the command line: `--set execution.workers=4`, `--set 'domains.seeds=[hotel, airline]'`.
 An unknown key, or a value of the wrong type, is an error that names the nearest key or what is allowed (exit 2).
 Keys of providers come only from the environment variable that `api_key_env` names; they are never written anywhere.

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from skillweave.world.dataset import Dataset
 
 __all__ = ["open"]
+__version__ = "0.1.0"
 
 
 def open(outputs: "str | Path") -> "Dataset":

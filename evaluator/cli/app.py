@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from skillweave.base.command import run_command
+from skillweave.base.command import command_line, run_command
 
 app = typer.Typer(
     name="evaluator",
@@ -229,4 +229,4 @@ def _values(
 
 def main(arguments: list[str] | None = None) -> None:
     """The whole program. Ends the process: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted."""
-    run_command(lambda: app(args=arguments), "evaluator", arguments)
+    run_command(lambda: app(args=arguments, prog_name=command_line("evaluator")), "evaluator", arguments)

@@ -140,7 +140,7 @@ def require_one_run(rollouts: Path) -> None:
     if not rollouts.exists():
         raise ConfigError(f"there is no rollouts folder {str(rollouts)!r}; give the one that a rollout run wrote")
     if (rollouts / MANIFEST).is_file():
-        raise ConfigError(f"{str(rollouts)!r} is a dataset; give a folder that `python -m rollout run` wrote")
+        raise ConfigError(f"{str(rollouts)!r} is a dataset; give a folder that `rollout run` wrote")
     runs = sorted(path.parent for path in rollouts.rglob(RUN)) if rollouts.is_dir() else []
     if len(runs) > 1:
         raise ConfigError(
@@ -153,7 +153,7 @@ def _only_speakers(index: RolloutIndex, rollouts: Path) -> SpeakerNames:
     if not every:
         raise ConfigError(
             f"{str(rollouts)!r} holds no trajectory ({counted(len(index.bad), 'line')} cannot be read); "
-            "give a folder that `python -m rollout run` wrote"
+            "give a folder that `rollout run` wrote"
         )
     if len(every) > 1:
         names = "; ".join(map(str, every))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from skillweave.base.command import run_command
+from skillweave.base.command import command_line, run_command
 
 app = typer.Typer(
     name="rollout",
@@ -132,4 +132,4 @@ def main(arguments: list[str] | None = None) -> None:
 
     Exit status: 0 done, 1 work failed, 2 wrong usage or configuration, 130 interrupted.
     """
-    run_command(lambda: app(args=arguments), "rollout", arguments)
+    run_command(lambda: app(args=arguments, prog_name=command_line("rollout")), "rollout", arguments)

@@ -23,6 +23,9 @@ from types import FrameType
 from skillweave.base.errors import ArtifactError, ConfigError, SkillweaveError
 from skillweave.base.machine import ADVICE, LACKING, in_words, refusal, require_open_files, require_temporary_folder
 
+PROGRAMS = ("synth", "rollout", "evaluator", "interop", "learn")
+"""The programs, each a package of that name with a `cli.app`."""
+
 _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 0.5
 """Seconds between two looks at the parent, on systems that do not tell of its death."""

@@ -6,6 +6,7 @@ Every error is a ConfigError of one line that names the key, the value and what 
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -20,6 +21,8 @@ from skillweave.config.sections import Config
 M = TypeVar("M", bound=BaseModel)
 C = TypeVar("C", bound=Config)
 Raw = dict[str, Any]
+PACKAGED_CONFIG = Path(str(resources.files(__package__)), "default.yaml")
+"""The configuration of the default run: what `config.yaml` of the repository holds."""
 NAMED = ("llm.prices", "llm.endpoints")
 """Sections whose keys are names of models or addresses of endpoints, which may contain dots."""
 OF_LEARN = ("skill", "evolve")
@@ -80,6 +83,9 @@ def load_section(
         ConfigError: The file cannot be read, or something in it is wrong.
     """
     raw = _read(path) if path is not None else {}
+    if path is not None and isinstance(raw.get("catalogue"), list):
+        # Folders that a file names lie beside it; those of `--set` lie where the command is given.
+        raw["catalogue"] = [str(path.parent / name) if isinstance(name, str) else name for name in raw["catalogue"]]
     for name in OF_LEARN:
         if name not in model.model_fields:
             raw.pop(name, None)

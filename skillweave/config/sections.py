@@ -275,6 +275,9 @@ class Config(ConfigSection):
     execution: ExecutionConfig = ExecutionConfig()
     sandbox: SandboxConfig = SandboxConfig()
     card: CardConfig = CardConfig()
+    catalogue: list[Annotated[str, Field(min_length=1)]] = Field(default_factory=list)
+    """Folders with services of one's own for the offline author, beside the built-in ones; a path that is not absolute
+    starts at this file's folder. See docs/extending.md."""
     plugins: list[str] = Field(default_factory=list)
     """Modules of one's own that add task kinds, gates, checks or backends; see docs/extending.md."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skillweave.base.command import run_command
+from skillweave.base.command import command_line, run_command
 
 if TYPE_CHECKING:
     from synth.cli.options import PipelineOptions, PipelineSource
@@ -22,7 +22,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-ConfigOption = Annotated[Path, typer.Option("--config", help="The configuration file.")]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", help="The configuration file.", show_default="config.yaml; without one, the default run"),
+]
 OutputsOption = Annotated[
     str | None, typer.Option("--outputs-dir", "--outputs", help="The outputs folder, instead of the configuration's.")
 ]
@@ -36,7 +39,7 @@ SetOption = Annotated[
 @app.command()
 def run(
     context: typer.Context,
-    config: ConfigOption = DEFAULT_CONFIG,
+    config: ConfigOption = None,
     outputs_dir: OutputsOption = None,
     seed: SeedOption = None,
     overrides: SetOption = None,
@@ -66,7 +69,7 @@ def run(
 def preview(
     context: typer.Context,
     service: Annotated[str, typer.Argument(help="A service area in words: `bicycle repair`.", metavar="SERVICE")],
-    config: ConfigOption = DEFAULT_CONFIG,
+    config: ConfigOption = None,
     outputs_dir: OutputsOption = None,
     seed: SeedOption = None,
     overrides: SetOption = None,
@@ -84,7 +87,7 @@ def preview(
 @app.command()
 def status(
     context: typer.Context,
-    config: ConfigOption = DEFAULT_CONFIG,
+    config: ConfigOption = None,
     outputs_dir: OutputsOption = None,
     seed: SeedOption = None,
     overrides: SetOption = None,
@@ -111,11 +114,11 @@ def list_steps(
 
 
 @app.command("list-services")
-def list_services() -> None:
+def list_services(config: ConfigOption = None, overrides: SetOption = None) -> None:
     """List the offline author's services, with seed domains."""
     from synth.cli.status import show_services
 
-    show_services()
+    show_services(_options(config, overrides=overrides))
 
 
 @app.command("init-config")
@@ -123,7 +126,7 @@ def init_config(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="Where to write it; `-` is standard output.")] = DEFAULT_CONFIG,
 ) -> None:
-    """Write a commented configuration with every default."""
+    """Write the configuration of the default run, with every key and a comment."""
     from synth.cli.status import write_config
 
     write_config(_source(context), path)
@@ -135,7 +138,7 @@ def explain(
     id: Annotated[
         str, typer.Argument(help="A task's id, a world such as `DentalClinic`, an artifact's path, or step/item.")
     ],
-    config: ConfigOption = DEFAULT_CONFIG,
+    config: ConfigOption = None,
     outputs_dir: OutputsOption = None,
 ) -> None:
     """Show what a task or an artifact was made from. Of a world, list the tasks."""
@@ -152,7 +155,7 @@ def verify(
         bool,
         typer.Option("--quick", help="Run no server, and only those gates that a task's own record is enough for."),
     ] = False,
-    config: ConfigOption = DEFAULT_CONFIG,
+    config: ConfigOption = None,
     seed: SeedOption = None,
     overrides: SetOption = None,
 ) -> None:
@@ -175,7 +178,7 @@ def decontaminate(
 
 
 @app.command()
-def card(config: ConfigOption = DEFAULT_CONFIG, outputs_dir: OutputsOption = None) -> None:
+def card(config: ConfigOption = None, outputs_dir: OutputsOption = None) -> None:
     """Write the dataset's card anew, with what evaluations left."""
     from synth.cli.dataset import write_dataset_card
 
@@ -189,7 +192,7 @@ def main(source: "PipelineSource | None" = None, arguments: list[str] | None = N
         source: The pipeline; the product's by default.
         arguments: The command line's words; the process's own by default.
     """
-    run_command(lambda: app(args=arguments, obj=source), "synth", arguments)
+    run_command(lambda: app(args=arguments, obj=source, prog_name=command_line("synth")), "synth", arguments)
 
 
 def _source(context: typer.Context) -> "PipelineSource":
@@ -200,7 +203,7 @@ def _source(context: typer.Context) -> "PipelineSource":
 
 
 def _options(
-    config: Path,
+    config: Path | None,
     outputs_dir: str | None = None,
     overrides: Sequence[str] | None = None,
     seed: int | None = None,

@@ -66,8 +66,7 @@ def verify_outputs(source: PipelineSource, outputs: Path, options: PipelineOptio
     store = Store(outputs)
     if not store.exists(MANIFEST):
         raise ConfigError(f"{str(outputs)!r} holds no {MANIFEST}; give the outputs folder of a run")
-    if options.config.is_file():
-        load_plugins(options.load().plugins)
+    load_plugins(options.load().plugins)
     manifest = Manifest(store)
     written = [output for record in manifest.items() for output in record.outputs]
     changed = _changed_files(source, store, written)

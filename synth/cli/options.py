@@ -5,16 +5,17 @@ at the folder take them from there, so that what they advise to run next is the 
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from skillweave.base.command import command_line
 from skillweave.base.errors import ConfigError
 from skillweave.base.store import CACHE, Store
-from skillweave.config.load import ConfigKeyError, load_config, path_of_override
+from skillweave.config.load import PACKAGED_CONFIG, ConfigKeyError, load_config, path_of_override
 from skillweave.config.sections import Config
 from synth.engine.pipeline import OFFLINE_AUTHOR
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from synth.engine.run import RunSpec
 
 DEFAULT_CONFIG = Path("config.yaml")
-"""The configuration if a command names none."""
+"""The configuration if a command names none, and this folder has it."""
 LAST_RUN = f"{CACHE}/options.json"
 
 
@@ -38,13 +39,26 @@ class PipelineSource:
 class PipelineOptions:
     """What a command line says about the configuration."""
 
-    config: Path = DEFAULT_CONFIG
+    config: Path | None = None
     outputs: str | None = None
     overrides: Sequence[str] = ()
     """`dotted.path=YAML value` of each `--set`."""
     seed: int | None = None
     runner: str | None = None
     workers: int | None = None
+
+    @property
+    def file(self) -> Path:
+        """The configuration's file: the one that is named, else `config.yaml` of this folder, else the package's."""
+        if self.config is not None:
+            return self.config
+        return DEFAULT_CONFIG if os.path.lexists(DEFAULT_CONFIG) else PACKAGED_CONFIG
+
+    def show_default(self, stream: TextIO | None = None) -> None:
+        """Say so where the package's configuration is used, since nobody named it."""
+        if self.file == PACKAGED_CONFIG:
+            write = command_line("synth", "init-config")
+            print(f"there is no {DEFAULT_CONFIG} here: this is the default run; to change it: {write}", file=stream)
 
     def load(self) -> Config:
         """The configuration with everything that the command line sets. Raises ConfigError."""
@@ -56,7 +70,7 @@ class PipelineOptions:
         }
         with self.naming_overrides():
             return load_config(
-                self.config, self.overrides, {key: value for key, value in options.items() if value is not None}
+                self.file, self.overrides, {key: value for key, value in options.items() if value is not None}
             )
 
     @contextmanager
@@ -84,7 +98,7 @@ class PipelineOptions:
     def command(self, *words: str) -> str:
         """A command line for the same configuration, settings and outputs folder, to be given as advice."""
         arguments: list[str | Path] = list(words)
-        if self.config != DEFAULT_CONFIG:
+        if self.config is not None and self.config != DEFAULT_CONFIG:
             arguments += ["--config", self.config]
         if self.outputs is not None:
             arguments += ["--outputs-dir", Path(self.outputs)]
@@ -96,18 +110,19 @@ class PipelineOptions:
 
     def remember(self, store: Store) -> None:
         """Leave the options in the outputs folder."""
-        text = json.dumps({"config": str(self.config), "seed": self.seed, "overrides": list(self.overrides)})
+        config = None if self.file == PACKAGED_CONFIG else str(self.file)
+        text = json.dumps({"config": config, "seed": self.seed, "overrides": list(self.overrides)})
         store.write(LAST_RUN, text.encode())
 
     def as_last_run(self) -> "PipelineOptions":
         """These options; with those of the folder's last run if the command line gives none about the configuration."""
-        if self.config != DEFAULT_CONFIG or self.overrides or self.seed is not None:
+        if self.config not in (None, DEFAULT_CONFIG) or self.overrides or self.seed is not None:
             return self
-        if self.outputs is None and not self.config.is_file():
+        if self.outputs is None and not self.file.is_file():
             return self
         last = _last_run(Path(self.outputs or self.load().outputs_dir))
-        config = Path(str(last.get("config", self.config)))
-        if not last or not config.is_file():
+        config = self.config if last.get("config") is None else Path(str(last["config"]))
+        if not last or not (config or self.file).is_file():
             return self
         return replace(self, config=config, overrides=tuple(map(str, last["overrides"])), seed=last.get("seed"))
 

@@ -89,6 +89,7 @@ def show_preview(source: PipelineSource, options: PipelineOptions, service: str)
             run = PipelineRun(few.spec(source))
             steps = needed(run.pipeline)
             run.check(steps)
+        options.show_default(sys.stderr)
         usage = QuestionUsage(run.authors.ledger)
         run.store.prepare()
         with locked(run.store), closing(run):

@@ -83,6 +83,7 @@ def run_pipeline(source: PipelineSource, options: PipelineOptions, selection: St
             run = PipelineRun(replace(spec, read_only=True, fresh=frozenset(step.name for step in fresh)))
             before, steps = selection.split(run.pipeline)
             missing_keys = run.check(steps)
+            options.show_default()
             show_estimate(run, before, steps, options, missing_keys)
             return 0
         store.prepare()
@@ -103,6 +104,7 @@ def _run(run: PipelineRun, selection: StepSelection, options: PipelineOptions, s
     with closing(run), display(usage, TimeLeft(run, steps)) as shown:
         schedule = Schedule(run, shown)
         require_settled(schedule, before)
+        options.show_default()
         _print_start(run, steps)
         drive(run, schedule, steps)
     _write_card(run)

@@ -20,6 +20,7 @@ from skillweave.base.command import command_line, counted, one_line, shell_word
 from skillweave.base.errors import ConfigError
 from skillweave.base.manifest import ItemRecord, Manifest
 from skillweave.base.store import Store
+from skillweave.config.load import PACKAGED_CONFIG, load_config
 from skillweave.config.sections import Config, TaskMode
 from skillweave.llm.budget import spending
 from skillweave.llm.ledger import cost_in_words, dollars
@@ -27,7 +28,7 @@ from skillweave.schema.reports import total_metrics
 from synth.cli.display import are_all_offline, cost_of, of_records, show_questions, show_table, tokens_of
 from synth.cli.options import PipelineOptions, PipelineSource
 from synth.engine.artifact import Every
-from synth.engine.pipeline import load_pipeline, step_names
+from synth.engine.pipeline import load_pipeline, step_names, step_params
 from synth.engine.step import short_name
 
 
@@ -41,20 +42,37 @@ def show_steps(source: PipelineSource, mode: TaskMode) -> None:
         print(f"    writes {', '.join(artifact.pattern for artifact in (*step.writes, *step.join_writes))}")
 
 
-def show_services() -> None:
-    """Print the services that the offline author knows, each with seed domains that stand for it."""
-    from synth.offline.services import catalogue
+def show_services(options: PipelineOptions) -> None:
+    """Print the services that the offline author knows, each with seed domains that stand for it.
 
+    Args:
+        options: What the command line says of the configuration, which names folders with services of one's own.
+
+    Raises:
+        ConfigError: A folder or a file in it is wrong.
+    """
+    from synth.offline.services import read_catalogue
+
+    config = options.load()
+    services = read_catalogue(config.catalogue, config.seed).services
     rows = [
-        [name, ", ".join(setting.topic for setting in service.header.settings)] for name, service in catalogue().items()
+        [name, ", ".join(setting.topic for setting in service.header.settings), service.where]
+        for name, service in services.items()
     ]
-    show_table(["service", "seed domains"], rows)
-    first = next(iter(catalogue().values())).header.settings[0].topic
+    has_own = any(where for *_, where in rows)
+    show_table(
+        ["service", "seed domains", *(["file"] if has_own else [])], [row if has_own else row[:2] for row in rows]
+    )
+    first = next(iter(services.values())).header.settings[0].topic
     print(f"for other services name a model in llm.textual; next: {command_line('synth', 'preview', first)}")
 
 
 def write_config(source: PipelineSource, path: Path) -> None:
-    """Write the configuration with every default; `-` is standard output. Raises ConfigError if the file exists."""
+    """Write the configuration of the default run with every key; `-` is standard output.
+
+    Raises:
+        ConfigError: The file exists, or cannot be written.
+    """
     text = config_text(source.package)
     if str(path) == "-":
         sys.stdout.write(text)
@@ -70,22 +88,26 @@ def write_config(source: PipelineSource, path: Path) -> None:
 
 
 def config_text(package: str = "synth.steps") -> str:
-    """The text of the configuration with every default."""
-    lines = ["# Every key, with its default. What is left out has the same value.", ""]
+    """The text of the configuration of the default run, with every key."""
+    config = load_config(PACKAGED_CONFIG)
+    lines = ["# Every key, as the default run has it, which `synth run` takes where there is no configuration.", ""]
     for name, field in Config.model_fields.items():
         if name == "steps":
-            lines.extend(_steps(package))
+            lines.extend(_steps(package, config))
         else:
-            lines.extend(_field(name, field, getattr(Config(), name), ""))
+            lines.extend(_field(name, field, getattr(config, name), ""))
     return "\n".join(lines) + "\n"
 
 
-def _steps(package: str) -> Iterator[str]:
+def _steps(package: str, config: Config) -> Iterator[str]:
     yield "# Parameters of steps; `llm: {textual: provider/model}` in one overrides its author."
     yield "steps:"
-    for step in load_pipeline(package).steps:
+    steps = load_pipeline(package).steps
+    own = {name: section for name, section in config.steps.items() if name in {step.name for step in steps}}
+    params = step_params(steps, own)
+    for step in steps:
         yield f"  {step.name}:"
-        yield from _section(step.params, step.params(), "    ")
+        yield from _section(step.params, params[step.name], "    ")
 
 
 def _section(model: type[BaseModel], values: BaseModel, indent: str) -> Iterator[str]:

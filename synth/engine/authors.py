@@ -32,12 +32,13 @@ class BuiltInAuthor(Protocol):
 
     def __call__(self, request: Request) -> str: ...
 
-    def digest(self, key: str, questions: Sequence[str]) -> str:
+    def digest(self, key: str, questions: Sequence[str], seeds: Sequence[str]) -> str:
         """A digest of the code that answers these questions and of the data that it uses.
 
         Args:
-            key: A domain, whose data count; any other key stands for all domains.
+            key: The item's key: a domain or a world of several, whose data count; any other stands for the whole run.
             questions: Names of questions.
+            seeds: The seed domains of the run.
         """
         ...
 
@@ -129,6 +130,11 @@ class Authors:
         if names and all(name.startswith("offline/") for name in names):
             self._offline().check_seeds(seeds)
 
+    def check_catalogue(self) -> None:
+        """Raise ConfigError if a folder of `catalogue`, or a file in it, is wrong."""
+        if self._config.catalogue:
+            self._offline()
+
     def call(self, work: Coroutine[Any, Any, R]) -> "asyncio.Future[R]":
         """Run a coroutine on the authors' event loop. The caller awaits the result on its own loop."""
         with self._lock:
@@ -183,14 +189,14 @@ class Authors:
     def _offline(self) -> BuiltInAuthor:
         if self._built_in is None:
             module, _, name = self._built_in_name.partition(":")
-            self._built_in = getattr(importlib.import_module(module), name)(seed=self._config.seed)
+            self._built_in = getattr(importlib.import_module(module), name)(self._config.seed, self._config.catalogue)
         assert self._built_in is not None
         return self._built_in
 
     def _identify(self, author: AuthorConfig, key: str, questions: Sequence[str]) -> str:
         spec = spec_of(author, self._config)
         if spec.provider == "offline":
-            return f"{author.model}#{self._offline().digest(key, questions)}"
+            return f"{author.model}#{self._offline().digest(key, questions, self._config.domains.seeds)}"
         if spec.provider == "replay":
             return f"{author.model}#{digest_file(Path(spec.model))}"
         sampling = ",".join(f"{name}={value}" for name, value in sorted(spec.sampling.settings().items()))

@@ -167,12 +167,13 @@ class PipelineRun:
             The environment variables that hold no key. A run that only looks needs none; any other is refused.
 
         Raises:
-            ConfigError: An author is unknown or has no key, a budget has no price, no seed domain is known to the
-                offline author, the runner is not installed, or this machine confines generated code less than the
-                configuration asks for.
+            ConfigError: An author is unknown or has no key, a budget has no price, a service file of one's own is
+                wrong, no seed domain is known to the offline author, the runner is not installed, or this machine
+                confines generated code less than the configuration asks for.
         """
         require_runner(self.spec.config.execution)
         _require_sharing(self.spec.config)
+        self.authors.check_catalogue()
         asked = [(step.name, question.role) for step in steps for question in step.questions]
         missing = self.authors.missing_keys(asked)
         for name, role in [] if self.spec.read_only else asked:

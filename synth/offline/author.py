@@ -18,7 +18,7 @@ from synth.offline import task_answers as fusion
 from synth.offline import task_answers as tasks
 from synth.offline import world_answers as worlds
 from synth.offline.coding import server
-from synth.offline.services import Answer, OfflineQuestion, services_by_domain, services_for
+from synth.offline.services import Answer, OfflineQuestion, read_catalogue
 
 ANSWERS: dict[str, Answer] = {
     "domains.expand": worlds.expand,
@@ -49,9 +49,18 @@ ANSWERS: dict[str, Answer] = {
 class OfflineAuthor:
     """Answers the requests of one run."""
 
-    def __init__(self, seed: int) -> None:
-        """`seed` is the seed of the run, from which all random choices come."""
+    def __init__(self, seed: int, catalogue: Sequence[str] = ()) -> None:
+        """Read the catalogue.
+
+        Args:
+            seed: The seed of the run, from which all random choices come.
+            catalogue: Folders with services beside the built-in ones.
+
+        Raises:
+            ConfigError: A folder or a file in it is wrong.
+        """
         self.seed = seed
+        self._catalogue = read_catalogue(catalogue, seed)
         self._code_digests: dict[str, str] = {}
 
     def __call__(self, request: Request) -> str:
@@ -63,31 +72,27 @@ class OfflineAuthor:
         if request.question not in ANSWERS:
             known = ", ".join(sorted(ANSWERS))
             raise AuthorError(f"the offline author knows no question {request.question!r}; known: {known}")
-        question = OfflineQuestion(request.question, request.key, request.variables, self.seed)
+        question = OfflineQuestion(request.question, request.key, request.variables, self.seed, self._catalogue)
         return _as_text(ANSWERS[request.question](question), request.schema)
 
-    def digest(self, key: str, questions: Sequence[str]) -> str:
+    def digest(self, key: str, questions: Sequence[str], seeds: Sequence[str]) -> str:
         """A digest of all inputs of the answers to these questions: code, phrases, and files of the catalogue.
 
         Args:
-            key: The item's key. If it is a single domain, only the catalogue's file of its service counts.
+            key: The item's key, which says what files count (`Catalogue.digests`).
             questions: The questions; unknown ones are ignored.
+            seeds: The seed domains of the run.
         """
-        texts = _digests("catalogue")
-        service = services_by_domain().get(key)
-        if service:
-            used = {service.header.service: texts[service.header.service]}
-        else:
-            used = {**texts, **{f"bridges/{name}": digest for name, digest in _digests("bridges").items()}}
         modules = sorted({ANSWERS[question].__module__ for question in questions if question in ANSWERS})
-        return digest_json([*map(self._code_digest, modules), dict(used), dict(_digests("phrases"))])
+        used = self._catalogue.digests(key, questions, seeds)
+        return digest_json([*map(self._code_digest, modules), dict(used), dict(_phrase_digests())])
 
     def check_seeds(self, seeds: Sequence[str]) -> None:
         """Raise ConfigError if the catalogue has a service for none of these seed domains."""
         unknown: list[str] = []
         for seed in seeds:
             try:
-                services_for(seed)
+                self._catalogue.services_for(seed)
             except AuthorError as error:
                 unknown.append(str(error))
             else:
@@ -106,11 +111,10 @@ class OfflineAuthor:
 
 
 @cache
-def _digests(folder: str) -> dict[str, str]:
-    """File of a folder of YAML files, without suffix -> digest of its text."""
-    paths = sorted(files("synth.offline").joinpath(folder).iterdir(), key=lambda path: path.name)
-    texts = {path.name.removesuffix(".yaml"): path.read_text("utf-8") for path in paths if path.name.endswith(".yaml")}
-    return {name: digest_text(text) for name, text in texts.items()}
+def _phrase_digests() -> dict[str, str]:
+    """File of phrases -> digest of its text."""
+    paths = sorted(files("synth.offline").joinpath("phrases").iterdir(), key=lambda path: path.name)
+    return {path.name: digest_text(path.read_text("utf-8")) for path in paths if path.name.endswith(".yaml")}
 
 
 def _as_text(answer: object, schema: Mapping[str, Json] | None) -> str:

@@ -6,30 +6,31 @@ A file holds two YAML documents, like a service: the services on its sides, and 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import combinations, permutations
 from typing import Any
 
 import yaml
 from jinja2 import Template
 
+from skillweave.base.errors import AuthorError
 from skillweave.schema.blueprint import BridgeRule, FusedBlueprint, FusedEntity, FusedMember, FusedTool
 from skillweave.schema.fusion import StoryCall, Storyline
-from skillweave.schema.record import Record
 from synth.contracts.visibility import column_origins
-from synth.offline.services import LOADER, ServiceVariant, environment, variant
+from synth.offline.services import (
+    LOADER,
+    BridgeFile,
+    Catalogue,
+    ServiceVariant,
+    environment,
+    fault_in_words,
+    refuse_aliases,
+)
 
 MOST_MERGED = 4
 """Most stories of three or more companies to merge from stories of pairs."""
-
-
-class BridgeHeader(Record):
-    """The services that a file connects."""
-
-    sides: dict[str, str]
-    """Alias -> service."""
 
 
 _TRADES = {
@@ -52,29 +53,30 @@ def called(title: str) -> str:
 class BridgeSide:
     """One company, with the properties that templates use."""
 
-    fused: FusedBlueprint
-    member: FusedMember
-    variant: ServiceVariant
+    # Underscores keep these from templates.
+    _fused: FusedBlueprint
+    _member: FusedMember
+    _variant: ServiceVariant
 
     @property
     def words(self) -> dict[str, str]:
         """The words of its setting."""
-        return self.variant.setting.words
+        return self._variant.setting.words
 
     @property
     def server(self) -> str:
         """The name of its server."""
-        return self.member.server
+        return self._member.server
 
     @property
     def title(self) -> str:
         """The company's name."""
-        return self.member.title
+        return self._member.title
 
     @property
     def short(self) -> str:
         """What people call the company: `Kestrel`. All of its name where another one is called the same."""
-        others = [one.title for one in self.fused.members if one.server != self.server]
+        others = [one.title for one in self._fused.members if one.server != self.server]
         own = called(self.title)
         return self.title if own in map(called, others) else own
 
@@ -86,7 +88,7 @@ class BridgeSide:
     @property
     def me(self) -> str:
         """The person's key in this company, in SQL."""
-        return f"(SELECT {self.member.account} FROM {self.fused.core.table} WHERE person_id = :person)"
+        return f"(SELECT {self._member.account} FROM {self._fused.core.table} WHERE person_id = :person)"
 
     def tool(self, *names: str) -> str:
         """The first of these tools that the company has; empty if it has none."""
@@ -127,7 +129,7 @@ class BridgeSide:
 
     def values(self, entity: str, column: str) -> list[str]:
         """The values of an attribute in the rows that the service lists for an entity; empty if it lists none."""
-        entities = [*self.variant.rendered.entities, *self.variant.rendered.relationships]
+        entities = [*self._variant.rendered.entities, *self._variant.rendered.relationships]
         listed = next((item.rows.literal for item in entities if item.name == entity), None) or []
         return list(dict.fromkeys(str(row[column]) for row in listed if column in row))
 
@@ -136,35 +138,48 @@ class BridgeSide:
 
     @cached_property
     def _tools(self) -> dict[str, FusedTool]:
-        return {tool.origin: tool for tool in self.fused.tools if tool.server == self.server}
+        return {tool.origin: tool for tool in self._fused.tools if tool.server == self.server}
 
     @cached_property
     def _entities(self) -> dict[str, FusedEntity]:
-        tables = [*self.fused.entities, *self.fused.relationships]
+        tables = [*self._fused.entities, *self._fused.relationships]
         return {entity.origin: entity for entity in tables if entity.server == self.server}
 
 
-@dataclass(frozen=True)
-class BridgeFile:
-    """A file of the catalogue."""
+Sides = Mapping[str, BridgeSide]
+"""Alias of a bridge -> the company on that side."""
 
-    header: BridgeHeader
-    template: str
 
-    def rules(self, sides: dict[str, BridgeSide]) -> dict[str, BridgeRule]:
-        """The rules between these companies, by name, without those that need something missing."""
-        fused = next(iter(sides.values())).fused
-        return {rule.rule: rule for raw in self._rendered(sides).get("rules") or [] if (rule := _rule(raw, fused))}
+def _rules_of(bridge: BridgeFile, fused: FusedBlueprint, sides: Sides) -> dict[str, BridgeRule]:
+    """The rules between these companies, by name, without those that need something missing."""
+    return {rule.rule: rule for raw in _rendered(bridge, sides).get("rules") or [] if (rule := _rule(raw, fused))}
 
-    def stories(self, sides: dict[str, BridgeSide], known: Mapping[str, BridgeRule]) -> list[Storyline]:
-        """The stories of these companies, without those that lack something; `known` are rules of other files."""
-        fused = next(iter(sides.values())).fused
-        rules = {**known, **self.rules(sides)}
-        stories = (_story(raw, rules, fused) for raw in self._rendered(sides).get("stories") or [])
-        return [story for story in stories if story is not None]
 
-    def _rendered(self, sides: dict[str, BridgeSide]) -> dict[str, Any]:
-        return yaml.load(_compiled(self.template).render(**sides), LOADER) or {}
+def _stories_in(
+    bridge: BridgeFile, fused: FusedBlueprint, sides: Sides, known: Mapping[str, BridgeRule]
+) -> list[Storyline]:
+    """The stories of these companies, without those that lack something; `known` are rules of other files."""
+    rules = {**known, **_rules_of(bridge, fused, sides)}
+    stories = (_story(raw, rules, fused) for raw in _rendered(bridge, sides).get("stories") or [])
+    return [story for story in stories if story is not None]
+
+
+def _rendered(bridge: BridgeFile, sides: Sides) -> dict[str, Any]:
+    text = _compiled(bridge.template).render(**sides)
+    if bridge.where:
+        refuse_aliases(text)
+    return yaml.load(text, LOADER) or {}
+
+
+@contextmanager
+def _naming(bridge: BridgeFile) -> Iterator[None]:
+    """What a template of one's own has raised becomes an AuthorError that names its file."""
+    try:
+        yield
+    except Exception as error:
+        if not bridge.where:
+            raise
+        raise AuthorError(f"catalogue: {bridge.where!r}: {fault_in_words(error)}") from error
 
 
 @cache
@@ -173,64 +188,74 @@ def _compiled(template: str) -> Template:
     return environment().from_string(template)
 
 
-def stories_between(fused: FusedBlueprint, seed: int) -> list[Storyline]:
+def stories_between(fused: FusedBlueprint, seed: int, catalogue: Catalogue) -> list[Storyline]:
     """All stories that join all members: the catalogue's, and for three or more some that are merged from pairs."""
-    stories = list(_stories_of(fused, fused.members, seed))
+    variants = {member.server: catalogue.variant(seed, member.server) for member in fused.members}
+    teller = _StoryTeller(fused, variants, list(catalogue.bridges.values()))
+    stories = list(teller.stories_of(fused.members))
     if len(fused.members) > 2:
-        stories += _merged(fused, seed)
+        stories += teller.merged()
     return list({story.name: story for story in reversed(stories)}.values())[::-1]
 
 
-def _stories_of(fused: FusedBlueprint, members: Sequence[FusedMember], seed: int) -> Iterator[Storyline]:
-    pairs = combinations(members, 2) if len(members) > 2 else ()
-    known = {
-        name: rule
-        for pair in pairs
-        for bridge, sides in _matching_files(fused, pair, seed)
-        for name, rule in bridge.rules(sides).items()
-    }
-    for bridge, sides in _matching_files(fused, members, seed):
-        yield from bridge.stories(sides, known)
+@dataclass(frozen=True)
+class _StoryTeller:
+    """Finds the stories of a fused world."""
 
+    fused: FusedBlueprint
+    variants: Mapping[str, ServiceVariant]
+    bridges: Sequence[BridgeFile]
 
-def _matching_files(
-    fused: FusedBlueprint, members: Sequence[FusedMember], seed: int
-) -> Iterator[tuple[BridgeFile, dict[str, BridgeSide]]]:
-    """The files that connect the services of these companies, with the company on each side."""
-    services = [variant(seed, member.server).service.header.service for member in members]
-    for bridge in bridges().values():
-        aliases = list(bridge.header.sides)
-        if sorted(bridge.header.sides.values()) != sorted(services):
-            continue
-        for order in permutations(range(len(members))):
-            if all(services[place] == bridge.header.sides[alias] for place, alias in zip(order, aliases, strict=True)):
-                placed = zip(order, aliases, strict=True)
-                yield bridge, {alias: _side(fused, members[place], seed) for place, alias in placed}
+    def stories_of(self, members: Sequence[FusedMember]) -> Iterator[Storyline]:
+        """The catalogue's stories that join these members."""
+        known: dict[str, BridgeRule] = {}
+        for pair in combinations(members, 2) if len(members) > 2 else ():
+            for bridge, sides in self._matching_files(pair):
+                with _naming(bridge):
+                    known |= _rules_of(bridge, self.fused, sides)
+        for bridge, sides in self._matching_files(members):
+            with _naming(bridge):
+                stories = _stories_in(bridge, self.fused, sides, known)
+            yield from stories
 
+    def _matching_files(self, members: Sequence[FusedMember]) -> Iterator[tuple[BridgeFile, Sides]]:
+        """The files that connect the services of these companies, with the company on each side."""
+        services = [self.variants[member.server].service.header.service for member in members]
+        for bridge in self.bridges:
+            aliases = list(bridge.header.sides)
+            if sorted(bridge.header.sides.values()) != sorted(services):
+                continue
+            for order in permutations(range(len(members))):
+                if all(
+                    services[place] == bridge.header.sides[alias] for place, alias in zip(order, aliases, strict=True)
+                ):
+                    placed = zip(order, aliases, strict=True)
+                    yield bridge, {alias: self._side(members[place]) for place, alias in placed}
 
-def _side(fused: FusedBlueprint, member: FusedMember, seed: int) -> BridgeSide:
-    return BridgeSide(fused, member, variant(seed, member.server))
+    def _side(self, member: FusedMember) -> BridgeSide:
+        return BridgeSide(self.fused, member, self.variants[member.server])
 
-
-def _merged(fused: FusedBlueprint, seed: int) -> list[Storyline]:
-    """Stories in which calls at every other company follow one call at a hub."""
-    merged: list[Storyline] = []
-    for hub in fused.members:
-        others = [member for member in fused.members if member is not hub]
-        by_first_call: dict[tuple[str, bool], list[Storyline]] = {}
-        for other in others:
-            for story in _stories_of(fused, [hub, other], seed):
-                first = story.calls[0]
-                if first.server == hub.server and sum(call.server == hub.server for call in story.calls) == 1:
-                    start = first.model_copy(update={"ask": [], "demanded_by": None}).model_dump_json()
-                    # Words that continue a request cannot continue a call that the user only agrees to.
-                    by_first_call.setdefault((start, first.demanded_by is None), []).append(story)
-        for alternatives in by_first_call.values():
-            chosen = [next((s for s in alternatives if s.calls[1].server == other.server), None) for other in others]
-            stories = [story for story in chosen if story is not None]
-            if len(stories) == len(others):
-                merged.append(_merged_story(stories))
-    return merged[:MOST_MERGED]
+    def merged(self) -> list[Storyline]:
+        """Stories in which calls at every other company follow one call at a hub."""
+        merged: list[Storyline] = []
+        for hub in self.fused.members:
+            others = [member for member in self.fused.members if member is not hub]
+            by_first_call: dict[tuple[str, bool], list[Storyline]] = {}
+            for other in others:
+                for story in self.stories_of([hub, other]):
+                    first = story.calls[0]
+                    if first.server == hub.server and sum(call.server == hub.server for call in story.calls) == 1:
+                        start = first.model_copy(update={"ask": [], "demanded_by": None}).model_dump_json()
+                        # Words that continue a request cannot continue a call that the user only agrees to.
+                        by_first_call.setdefault((start, first.demanded_by is None), []).append(story)
+            for alternatives in by_first_call.values():
+                chosen = [
+                    next((s for s in alternatives if s.calls[1].server == other.server), None) for other in others
+                ]
+                stories = [story for story in chosen if story is not None]
+                if len(stories) == len(others):
+                    merged.append(_merged_story(stories))
+        return merged[:MOST_MERGED]
 
 
 def _merged_story(stories: Sequence[Storyline]) -> Storyline:
@@ -285,18 +310,3 @@ def _story(raw: dict[str, Any], rules: dict[str, BridgeRule], fused: FusedBluepr
         return None
     fields = {key: value for key, value in raw.items() if key != "leans_on"}
     return Storyline.model_validate({**fields, "bridges": [rules[name] for name in names]})
-
-
-@cache
-def bridges() -> dict[str, BridgeFile]:
-    """All files, by name."""
-    by_name = {}
-    for file in sorted(files("synth.offline").joinpath("bridges").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".yaml"):
-            header, template = re.split(
-                r"^---[ \t]*\n", file.read_text("utf-8").removeprefix("---\n"), maxsplit=1, flags=re.MULTILINE
-            )
-            by_name[file.name.removesuffix(".yaml")] = BridgeFile(
-                BridgeHeader.model_validate(yaml.load(header, LOADER)), template
-            )
-    return by_name

@@ -30,7 +30,9 @@ from synth.tasks.tellings import UntoldTask, numbered_tasks
 def links(question: OfflineQuestion) -> list[Link]:
     """The links that the catalogue's stories between two companies need."""
     fused = fuse(question.many("blueprints", Blueprint))
-    needed = (link for story in stories_between(fused, question.seed) for link in links_of(story, fused))
+    needed = (
+        link for story in stories_between(fused, question.seed, question.catalogue) for link in links_of(story, fused)
+    )
     return list({link.model_copy(update={"why": ""}): link for link in needed}.values())
 
 
@@ -38,7 +40,7 @@ def fusion_stories(question: OfflineQuestion) -> list[Storyline]:
     """The stories that join all companies by links that are offered. AuthorError if there are none."""
     fused = question.get("blueprint", FusedBlueprint)
     offered = {_ends(link) for link in question.many("links", Link)}
-    candidates = stories_between(fused, question.seed)
+    candidates = stories_between(fused, question.seed, question.catalogue)
     storylines = [story for story in candidates if offered & {_ends(link) for link in links_of(story, fused)}]
     if not storylines:
         names = ", ".join(member.server for member in fused.members)

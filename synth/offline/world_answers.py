@@ -20,7 +20,7 @@ from skillweave.schema.record import table_of
 from skillweave.world.sql import parse
 from skillweave.world.sql import tokens as sql_tokens
 from synth.offline.manuals import ManualWriter
-from synth.offline.services import OfflineQuestion, ServiceVariant, domains_of, services_for
+from synth.offline.services import OfflineQuestion, ServiceVariant, domains_of
 from synth.policy.manual import ManualParts
 from synth.policy.review import FaultyRule, RewordedRule, RewordedRules
 from synth.questions.types import Contract, Mended, RuleBook, Rules
@@ -176,7 +176,8 @@ def expand(question: OfflineQuestion) -> list[Domain]:
     """Domains near a seed that are not known yet."""
     known = set(question.many("known", str))
     topic = question.get("seed", str)
-    domains = (domain for service in services_for(topic) for domain in domains_of(service, topic, question.seed, known))
+    services = question.catalogue.services_for(topic)
+    domains = (domain for service in services for domain in domains_of(service, topic, question.seed, known))
     return list(islice(domains, question.get("count", int)))
 
 

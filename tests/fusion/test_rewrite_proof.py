@@ -9,7 +9,7 @@ from skillweave.base.errors import WorldError
 from skillweave.schema.blueprint import FusedBlueprint, FusedMember
 from synth.fusion.blueprint import fuse
 from synth.fusion.rewriting import ContractStatement, RewriteProver, prove_rewrites, statement_pairs
-from synth.offline.services import catalogue
+from synth.offline.services import built_in
 from tests.fusion.awkward import READS, WRITES
 from tests.fusion.libraries import library
 from tests.simulation.worlds import a_blueprint
@@ -81,7 +81,7 @@ def test_the_statement_without_a_proof_is_named(fused: FusedBlueprint) -> None:
 
 @pytest.mark.parametrize("person", ["Patient", "Traveller"])
 def test_every_statement_of_the_catalogue_is_proven_with_all_its_domains_in_one_world(person: str) -> None:
-    headers = [service.header for service in catalogue().values() if service.header.person == person]
+    headers = [service.header for service in built_in().services.values() if service.header.person == person]
     together = [a_blueprint(header.settings[0].domain) for header in headers]
     found = prove_rewrites(together, fuse(together))
     assert len(together) >= 4

@@ -2,10 +2,10 @@ import pytest
 
 from skillweave.schema.entity import Attribute, Entity, Relation
 from synth.offline import world_answers as world
-from synth.offline.services import OfflineQuestion, domains_of, variant
+from synth.offline.services import OfflineQuestion, built_in, domains_of
 from synth.offline.world_answers import adapted_tool, match_entities
 
-MADE = variant(7, "DentalClinic")
+MADE = built_in().variant(7, "DentalClinic")
 TABLES = [*MADE.rendered.entities, *MADE.rendered.relationships]
 DOMAIN = next(domain for domain in domains_of(MADE.service, "dental clinic", 7, ()) if domain.name == "DentalClinic")
 

@@ -13,13 +13,13 @@ from synth.fusion.blueprint import fuse
 from synth.fusion.bridge_rules import bridge_faults
 from synth.fusion.links import links_of
 from synth.offline.bridging import called, stories_between
-from synth.offline.services import catalogue, variant
+from synth.offline.services import built_in
 from synth.stories.faults import story_faults
 from tests.policy.contracts import a_contract
 
 SETTINGS = sorted(
     setting.domain
-    for service in catalogue().values()
+    for service in built_in().services.values()
     if service.header.person == "Patient"
     for setting in service.header.settings
 )
@@ -56,7 +56,7 @@ def a_fused_contract(servers: tuple[str, ...], seed: int) -> FusedBlueprint:
 
 @cache
 def told(servers: tuple[str, ...], seed: int = 7) -> list[Storyline]:
-    return stories_between(a_fused_contract(servers, seed), seed)
+    return stories_between(a_fused_contract(servers, seed), seed, built_in())
 
 
 def rules_of(stories: Sequence[Storyline]) -> dict[str, BridgeRule]:
@@ -109,7 +109,7 @@ def test_what_is_asked_for_is_told_in_many_ways_and_with_its_own_parameters(serv
 @pytest.mark.parametrize("service", ["dental_clinic", "pharmacy", "diagnostic_lab", "health_insurance"])
 def test_half_of_the_stories_with_another_service_rest_on_a_call_that_a_rule_demands(service: str) -> None:
     def of(server: str) -> str:
-        return variant(7, server).service.header.service
+        return built_in().variant(7, server).service.header.service
 
     pairs = [pair for pair in PAIRS if service in map(of, pair)]
     stories = [story for pair in pairs for story in told(pair)]

@@ -12,7 +12,7 @@ from skillweave.schema.fusion import StoryCall, Storyline
 from synth.fusion.blueprint import fuse
 from synth.fusion.bridge_rules import bridge_faults
 from synth.offline.bridging import called, stories_between
-from synth.offline.services import catalogue
+from synth.offline.services import built_in
 from synth.stories.faults import story_faults
 from tests.policy.contracts import a_contract
 
@@ -22,7 +22,7 @@ SLOT = re.compile(r"\{(\w+)\}")
 
 def sets_of(size: int) -> list[tuple[str, ...]]:
     """Domains of so many different services, in every setting of each."""
-    settings = {name: [one.domain for one in catalogue()[name].header.settings] for name in SERVICES}
+    settings = {name: [one.domain for one in built_in().services[name].header.settings] for name in SERVICES}
     return [found for names in combinations(SERVICES, size) for found in product(*(settings[name] for name in names))]
 
 
@@ -35,7 +35,7 @@ def triples() -> list[tuple[str, ...]]:
 @cache
 def a_world(domains: tuple[str, ...], seed: int) -> tuple[FusedBlueprint, list[Storyline]]:
     fused = fuse([a_contract(domain, seed) for domain in domains])
-    return fused, stories_between(fused, seed)
+    return fused, stories_between(fused, seed, built_in())
 
 
 def rules_of(stories: Sequence[Storyline]) -> dict[str, BridgeRule]:

@@ -9,7 +9,7 @@ from skillweave.user_prompt import STYLES
 from synth.contracts.visibility import column_origins
 from synth.fusion.blueprint import fuse
 from synth.offline.phrasing import TERSE, joined
-from synth.offline.services import OfflineQuestion, variant
+from synth.offline.services import OfflineQuestion, built_in
 from synth.offline.task_answers import references, tell
 from synth.offline.wording import talk_of_all
 from synth.tasks.tellings import untold_task
@@ -76,7 +76,7 @@ def told(request: UserRequest, blueprint: FusedBlueprint, key: str = "k") -> Tel
 
 
 def test_a_noun_that_two_companies_share_says_whose_it_is(ferry_and_hotel: FusedBlueprint) -> None:
-    talks = {name: variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
+    talks = {name: built_in().variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
     talk, companies = talk_of_all(ferry_and_hotel, talks)
     assert talk.entities["CityHotel__Reservation"].noun == "reservation with The Calder House Hotel"
     assert talk.entities["CoastFerry__Reservation"].noun == "reservation with Sandpiper Coast Ferries"
@@ -138,7 +138,7 @@ def test_a_value_that_brings_its_preposition_along_is_said_once(before: str, wor
 
 
 def test_a_row_s_words_leave_out_the_company_that_the_phrase_names(ferry_and_hotel: FusedBlueprint) -> None:
-    talks = {name: variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
+    talks = {name: built_in().variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
     _, companies = talk_of_all(ferry_and_hotel, talks)
     words = "my reservation with The Calder House Hotel from 3 May"
     phrase = "give up {reservation_id} at The Calder House Hotel"
@@ -148,7 +148,7 @@ def test_a_row_s_words_leave_out_the_company_that_the_phrase_names(ferry_and_hot
 
 def test_a_tool_that_nobody_has_words_for_goes_by_its_own_name(ferry_and_hotel: FusedBlueprint) -> None:
     _, companies = talk_of_all(
-        ferry_and_hotel, {name: variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
+        ferry_and_hotel, {name: built_in().variant(SEED, name).rendered.talk for name in ("CoastFerry", "CityHotel")}
     )
     assert companies.tool("city_hotel__redeem_points") == "redeem points with The Calder House Hotel"
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from synth.offline.services import catalogue, environment
+from synth.offline.services import built_in, environment
 
 WORDS = {
     "deposit": "deposit",
@@ -27,9 +27,9 @@ WORDS = {
 """Module -> words for it."""
 
 
-@pytest.mark.parametrize("name", sorted(catalogue()))
+@pytest.mark.parametrize("name", sorted(built_in().services))
 def test_no_rule_speaks_of_a_module_that_a_company_does_without(name: str) -> None:
-    service = catalogue()[name]
+    service = built_in().services[name]
     for setting in service.header.settings:
         for switches in product([True, False], repeat=len(setting.modules)):
             knobs = {**service.choices(setting)[0], **dict(zip(setting.modules, switches, strict=True))}

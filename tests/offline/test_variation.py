@@ -10,7 +10,7 @@ from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.entity import Entity
 from skillweave.schema.record import Row
 from synth.offline.companies import own_rows, with_names
-from synth.offline.services import catalogue, domains_of, services_by_domain, services_for, variant
+from synth.offline.services import built_in, domains_of
 from synth.offline.world_answers import AvailableEntities
 from synth.steps.s02_entity_extraction import faults
 from synth.trial.draft import formulate
@@ -19,12 +19,12 @@ MOST_SHARED = 0.95
 """Most rules, word for word and figure for figure, that two companies of one setting share."""
 MOST_FIGURES = 0.8
 """The same of rules with figures alone."""
-COMPANIES = sorted(services_by_domain())
-SETTINGS = sorted(setting.domain for service in catalogue().values() for setting in service.header.settings)
+COMPANIES = sorted(built_in().by_domain)
+SETTINGS = sorted(setting.domain for service in built_in().services.values() for setting in service.header.settings)
 
 
 def test_the_catalogue_serves_two_kinds_of_person_with_four_services_each_at_least() -> None:
-    people = [service.header.person for service in catalogue().values()]
+    people = [service.header.person for service in built_in().services.values()]
     assert people.count("Patient") >= 4
     assert people.count("Traveller") >= 4
 
@@ -37,7 +37,7 @@ def test_no_domain_is_the_beginning_of_another_and_each_is_a_short_namespace() -
 
 def test_the_services_for_patients_and_travellers_have_ten_tools_and_forty_guards() -> None:
     for domain in SETTINGS:
-        made = variant(7, domain)
+        made = built_in().variant(7, domain)
         if made.service.header.person in ("Patient", "Traveller"):
             assert 10 <= len(made.rendered.tools) <= 17
             assert sum(len(tool.guards) for tool in made.rendered.tools) >= 40
@@ -45,7 +45,7 @@ def test_the_services_for_patients_and_travellers_have_ten_tools_and_forty_guard
 
 @pytest.mark.parametrize("domain", SETTINGS)
 def test_every_setting_is_a_service_in_full(domain: str) -> None:
-    rendered = variant(7, domain).rendered
+    rendered = built_in().variant(7, domain).rendered
     guards = [guard for tool in rendered.tools for guard in tool.guards]
     writes = [tool for tool in rendered.tools if tool.kind == "write"]
     wanted = {call.tool for goal in rendered.goals if goal.kind == "do" for call in goal.calls}
@@ -56,7 +56,7 @@ def test_every_setting_is_a_service_in_full(domain: str) -> None:
 
 
 def test_settings_of_one_service_differ_in_structure() -> None:
-    for service in catalogue().values():
+    for service in built_in().services.values():
         structures = set()
         for setting in service.header.settings:
             rendered = service.render(setting, service.draw(setting, Random(1)))
@@ -66,7 +66,7 @@ def test_settings_of_one_service_differ_in_structure() -> None:
 
 def test_seeds_draw_other_rules() -> None:
     sentences = [
-        {guard.says for tool in variant(seed, "DentalClinic").rendered.tools for guard in tool.guards}
+        {guard.says for tool in built_in().variant(seed, "DentalClinic").rendered.tools for guard in tool.guards}
         for seed in range(6)
     ]
     assert len({frozenset(found) for found in sentences}) >= 4
@@ -74,7 +74,7 @@ def test_seeds_draw_other_rules() -> None:
 
 def rules_of(domain: str) -> frozenset[str]:
     """The sentences of all rules of a company, with their figures."""
-    tools = variant(7, domain).rendered.tools
+    tools = built_in().variant(7, domain).rendered.tools
     guards = [guard.says for tool in tools for guard in tool.guards]
     return frozenset([*guards, *(effect.says for tool in tools for effect in tool.effects)])
 
@@ -83,7 +83,7 @@ def test_there_are_hundreds_of_companies_and_no_two_have_a_name_or_a_title_in_co
     assert len(COMPANIES) >= 300
     assert all(len(name) <= 14 for name in COMPANIES)
     assert not [(a, b) for a in COMPANIES for b in COMPANIES if a != b and b.lower().startswith(a.lower())]
-    titles = Counter(service.companies[name].title for name, service in services_by_domain().items())
+    titles = Counter(service.companies[name].title for name, service in built_in().by_domain.items())
     assert max(titles.values()) == 1
 
 
@@ -95,7 +95,7 @@ def test_no_two_companies_have_the_same_rules() -> None:
 @pytest.mark.parametrize("most", [4, pytest.param(None, marks=pytest.mark.long)])
 def test_two_companies_of_a_setting_differ_in_many_rules_and_in_most_figures(most: int | None) -> None:
     shared, figures = [], []
-    for setting in (setting for service in catalogue().values() for setting in service.header.settings):
+    for setting in (setting for service in built_in().services.values() for setting in service.header.settings):
         for one, other in combinations([setting.domain, *setting.others][:most], 2):
             both = rules_of(one), rules_of(other)
             shared.append(len(both[0] & both[1]) / min(map(len, both)))
@@ -107,10 +107,10 @@ def test_two_companies_of_a_setting_differ_in_many_rules_and_in_most_figures(mos
 
 
 @pytest.mark.parametrize("most", [6, pytest.param(None, marks=pytest.mark.long)])
-@pytest.mark.parametrize("service", sorted(catalogue()))
+@pytest.mark.parametrize("service", sorted(built_in().services))
 def test_every_company_has_a_blueprint_whose_statements_compile(service: str, most: int | None) -> None:
-    for domain in islice(domains_of(catalogue()[service], "seed", 7, ()), most):
-        made = variant(7, domain.name)
+    for domain in islice(domains_of(built_in().services[service], "seed", 7, ()), most):
+        made = built_in().variant(7, domain.name)
         rendered = made.rendered
         tables = AvailableEntities((*rendered.entities, *rendered.relationships), {})
         guards = [f"SELECT ({guard.holds})" for tool in rendered.tools for guard in tool.guards]
@@ -128,9 +128,9 @@ def test_every_company_has_a_blueprint_whose_statements_compile(service: str, mo
 
 @pytest.mark.parametrize("most", [6, pytest.param(None, marks=pytest.mark.long)])
 def test_other_companies_speak_of_what_they_have(most: int | None) -> None:
-    services = catalogue().values()
+    services = built_in().services.values()
     for domain in (domain for service in services for domain in islice(domains_of(service, "seed", 7, ()), most)):
-        made = variant(7, domain.name)
+        made = built_in().variant(7, domain.name)
         assert len(domain.summary) > 60
         if not made.setting.is_first:
             assert "{" not in domain.summary
@@ -167,7 +167,7 @@ def test_prices_stay_round_and_every_sort_of_row_stays() -> None:
 
 def test_an_unknown_seed_names_the_nearest_topics_and_the_way_out() -> None:
     with pytest.raises(AuthorError, match=r"submarine repair.*nearest known: .*llm\.textual"):
-        services_for("submarine repair")
+        built_in().services_for("submarine repair")
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_an_unknown_seed_names_the_nearest_topics_and_the_way_out() -> None:
     [("dental clinic", "dental_clinic"), ("Airlines", "airline"), ("car rental", "car_rental"), ("hotel", "hotel")],
 )
 def test_a_seed_in_other_words_finds_its_service(seed: str, service: str) -> None:
-    assert service in [found.header.service for found in services_for(seed)]
+    assert service in [found.header.service for found in built_in().services_for(seed)]

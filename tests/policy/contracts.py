@@ -4,17 +4,17 @@ from functools import cache
 
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import Guard
-from synth.offline.services import catalogue, variant
+from synth.offline.services import built_in
 from synth.policy.audit import Rule
 from synth.trial.draft import formulate
 
-DOMAINS = [setting.domain for service in catalogue().values() for setting in service.header.settings]
+DOMAINS = [setting.domain for service in built_in().services.values() for setting in service.header.settings]
 NOW = "2025-03-17 09:00:00"
 
 
 @cache
 def a_contract(domain: str = "DentalClinic", seed: int = 7) -> Blueprint:
-    made = variant(seed, domain)
+    made = built_in().variant(seed, domain)
     draft = Blueprint(
         server=domain,
         domain=made.setting.topic,

@@ -19,7 +19,7 @@ from skillweave.world.world import World
 from synth.offline.coding.scope import Scope
 from synth.offline.coding.server import write_server
 from synth.offline.coding.translator import Translator
-from synth.offline.services import catalogue
+from synth.offline.services import built_in
 from synth.servers.skeleton import static_faults
 from tests.servers.served import serve_from
 from tests.world.clinic import ROWS, a_blueprint, blueprint_data
@@ -166,7 +166,7 @@ def test_what_python_says_better_is_python(holds: str, broken: tuple[str, ...]) 
 def rendered() -> list[Blueprint]:
     """Each setting of the catalogue as a blueprint, every second soft rule left to the agent."""
     found = []
-    for service in catalogue().values():
+    for service in built_in().services.values():
         for setting in service.header.settings:
             made = service.render(setting, service.draw(setting, Random(setting.domain)))
             parts = {name: getattr(made, name) for name in ("core_entity", "entities", "relationships", "tools")}

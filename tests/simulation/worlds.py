@@ -5,7 +5,7 @@ from functools import cache
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.record import Row
-from synth.offline.services import variant
+from synth.offline.services import built_in
 from synth.simulation.generation import filled_tables, run_generator
 from synth.trial.draft import formulate
 from synth.trial.generator import write_generator
@@ -16,7 +16,7 @@ NOW = "2025-03-17 09:00:00"
 @cache
 def a_blueprint(domain: str, *, soft_rules: str = "tool") -> Blueprint:
     """The blueprint of a domain; `soft_rules` says who holds every rule that an agent could be trusted with."""
-    made = variant(7, domain)
+    made = built_in().variant(7, domain)
     rendered = made.rendered
     draft = Blueprint(
         server=domain,

@@ -5,14 +5,14 @@ import pytest
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import STRUCTURAL
 from skillweave.schema.entity import Relation
-from synth.offline.services import domains_of, variant
+from synth.offline.services import built_in, domains_of
 from synth.steps import s02_entity_extraction as s02
 from synth.steps import s03_entity_graph as s03
 from synth.steps.s01_domain_expansion import likeness
 from synth.trial.draft import formulate, rule_numbers, server_initials
 from synth.trial.trial import with_enforcers
 
-MADE = variant(7, "DentalClinic")
+MADE = built_in().variant(7, "DentalClinic")
 DOMAINS = [*domains_of(MADE.service, "dental clinic", 7, ())]
 
 

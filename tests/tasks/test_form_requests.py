@@ -11,7 +11,7 @@ from skillweave.schema.request import FactWords, Intent, KnownFact, KnownRow, Te
 from skillweave.schema.task import Persona, Scenario
 from skillweave.schema.template import TaskTemplate
 from skillweave.user_prompt import STYLES
-from synth.offline.services import variant
+from synth.offline.services import built_in
 from synth.offline.teller import Teller
 from synth.tasks.assembly import scenario_of
 from synth.tasks.requests import later_facts, request_of
@@ -189,7 +189,7 @@ FORMS = {
         *(up_to_a_sum, what_if),
     )
 }
-TALK = variant(7, "DentalClinic").rendered.talk
+TALK = built_in().variant(7, "DentalClinic").rendered.talk
 
 
 def requested(form: str, style: str = "formal") -> UserRequest:

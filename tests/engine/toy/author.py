@@ -6,7 +6,7 @@ from skillweave.llm.backends.backend import Request
 
 
 class ToyAuthor:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, catalogue: Sequence[str] = ()) -> None:
         self._seed = seed
 
     def __call__(self, request: Request) -> str:
@@ -16,5 +16,5 @@ class ToyAuthor:
     def check_seeds(self, seeds: Sequence[str]) -> None:
         return None
 
-    def digest(self, key: str, questions: Sequence[str]) -> str:
+    def digest(self, key: str, questions: Sequence[str], seeds: Sequence[str]) -> str:
         return f"toy-{self._seed}"
