@@ -18,8 +18,8 @@ class ExportOptions:
     """The dataset."""
     to: Path
     """The folder to write to."""
-    rollouts: Path | None = None
-    """Trajectories; formats of tasks need none."""
+    rollouts: Sequence[Path] = ()
+    """Folders or files of trajectories, all of this dataset; formats of tasks need none."""
     results: Path | None = None
     """A file of the evaluator's results, instead of those that are looked for in the dataset."""
     split: Split | None = None

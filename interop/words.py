@@ -30,7 +30,6 @@ SPEAK_TOOL = ServedTool(
         "type": "object",
         "properties": {"text": {"type": "string", "description": "What you say."}},
         "required": ["text"],
-        "additionalProperties": False,
     },
 )
 
@@ -72,5 +71,5 @@ def _read(tools: Sequence[Definition]) -> Iterable[ServedTool]:
         yield ServedTool(
             str(function.get("name")),
             str(function.get("description") or NO_DESCRIPTION),
-            schema if isinstance(schema, dict) else {"type": "object", "properties": {}},
+            schema if isinstance(schema, dict) else {"type": "object", "properties": {}, "required": []},
         )

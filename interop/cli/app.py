@@ -6,9 +6,11 @@ from typing import Annotated, Literal
 import typer
 
 from skillweave.base.command import command_line, run_command
+from skillweave.base.options import CommandGroup
 
 app = typer.Typer(
     name="interop",
+    cls=CommandGroup,
     help="Datasets that trainers load, and environments that trainers and agents connect to.",
     no_args_is_help=True,
     add_completion=False,
@@ -41,7 +43,12 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="The folder to write: new, empty, or of this same export.")],
     outputs: Outputs = Path("outputs"),
     rollouts: Annotated[
-        Path | None, typer.Option("--rollouts", "--rollouts-dir", help="Trajectories: a folder, or one file.")
+        list[Path] | None,
+        typer.Option(
+            "--rollouts",
+            "--rollouts-dir",
+            help="Trajectories: a folder, or one file. Repeats: pairs may be of two agents in two folders.",
+        ),
     ] = None,
     results: Annotated[
         Path | None,
@@ -84,7 +91,7 @@ def export(
         format=format,
         outputs=outputs,
         to=to,
-        rollouts=rollouts,
+        rollouts=tuple(rollouts or ()),
         results=results,
         split=split,
         where=tuple(where or ()),

@@ -2,58 +2,99 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from evaluator.replay.rollouts import RolloutIndex, TrajectoryKey
+from evaluator.replay.rollouts import RolloutIndex, TrajectoryKey, find_rollouts
 from interop.export.conditions import ExportCondition
 from interop.export.conversation import message_digests, trained_messages
 from interop.export.examples import LineReader, LineSpot, TrajectorySpot, read_line
 from interop.export.format import LeftOut
-from interop.export.scores import Scorer, score
+from interop.export.scores import Scorer, results_files, score
 from interop.export.selection import Candidate, IndexedTask, LeftOutCounts, calls_of, trajectory_values
+from skillweave.base.errors import ConfigError
 from skillweave.base.progress import progress
 from skillweave.base.store import Store
 from skillweave.schema.result import Result
 
 
+class RolloutFolder(NamedTuple):
+    """A folder of trajectories, or one file. Ids are the folder's own: two folders may have the same."""
+
+    path: Path
+    index: RolloutIndex
+
+
+def find_folders(paths: Sequence[Path]) -> list[RolloutFolder]:
+    """Index the folders.
+
+    Raises:
+        ConfigError: A folder is missing or empty, or two hold the same file.
+        ArtifactError: A file cannot be read.
+    """
+    folders: list[RolloutFolder] = []
+    holders: dict[Path, Path] = {}
+    for path in paths:
+        folder = RolloutFolder(path, find_rollouts(path))
+        for file in folder.index.files:
+            other = holders.setdefault(file.resolve(), path)
+            if other is not path:
+                raise ConfigError(
+                    f"--rollouts {str(other)!r} and --rollouts {str(path)!r} both hold {file.name!r}; "
+                    "give each folder once"
+                )
+        folders.append(folder)
+    return folders
+
+
 def candidates_of(
     scorer: Scorer,
-    rollouts: RolloutIndex,
+    folders: Sequence[RolloutFolder],
     tasks: Mapping[str, IndexedTask],
     conditions: Sequence[ExportCondition],
     *,
     known: frozenset[str],
-    earlier: Sequence[Path],
+    results: Path | None,
     store: Store,
     left_out: LeftOutCounts,
 ) -> list[Candidate]:
-    """The trajectories that fulfil the conditions, in their order.
+    """The trajectories that fulfil the conditions, in their order, whatever the order of the folders.
 
     Args:
         scorer: Evaluates what has no result yet.
-        rollouts: The trajectories.
+        folders: The trajectories.
         tasks: The tasks that are wanted, by id.
         conditions: All of them must hold.
         known: Ids of all tasks of the dataset.
-        earlier: Files with earlier results.
+        results: A file of earlier results, or its folder; None: those in the dataset.
         store: The export's folder.
         left_out: Counts what is left out.
+
+    Raises:
+        ConfigError: No trajectory of a folder is of a task of this dataset.
     """
-    left_out.add("a line that is no trajectory", len(rollouts.bad))
-    left_out.add("replaced by a later line", rollouts.replaced)
-    wanted = []
-    for key, place in rollouts.places.items():
-        if place.task_id in tasks:
-            wanted.append(key)
-        else:
-            left_out.add("--split or --where" if place.task_id in known else "of a task that the dataset does not have")
+    outputs = scorer.setup.tasks
     fulfilling: list[Candidate] = []
-    unscored = len(wanted)
-    for key, result, spot in score(scorer, rollouts, wanted, earlier, store):
-        unscored -= 1
-        found = _candidate(rollouts, tasks, key, result, spot, conditions, left_out)
-        if found is not None:
-            fulfilling.append(found)
-    left_out.add("not scored: the evaluator failed", unscored)
+    for path, index in folders:
+        left_out.add("a line that is no trajectory", len(index.bad))
+        left_out.add("replaced by a later line", index.replaced)
+        wanted = [key for key, place in index.places.items() if place.task_id in tasks]
+        foreign = sum(place.task_id not in known for place in index.places.values())
+        left_out.add("of a task that the dataset does not have", foreign)
+        left_out.add("--split or --where", len(index.places) - len(wanted) - foreign)
+        unscored = len(wanted)
+        for key, result, spot in score(scorer, index, wanted, results_files(outputs, path, results), store):
+            unscored -= 1
+            # The evaluator's error of this kind says that the task of that id was another one.
+            foreign += result.error is not None and result.error.kind == "dataset"
+            found = _candidate(index, tasks, key, result, spot, conditions, left_out)
+            if found is not None:
+                fulfilling.append(found)
+        left_out.add("not scored: the evaluator failed", unscored)
+        if foreign and foreign == len(index.places):
+            raise ConfigError(
+                f"--rollouts {str(path)!r} is of another dataset: none of its {foreign:,} trajectories is of a task "
+                f"as {str(outputs)!r} has it; give the dataset that it was rolled out on with --outputs"
+            )
     return _read(sorted(fulfilling, key=lambda candidate: candidate.order), left_out)
 
 
@@ -83,7 +124,8 @@ def _candidate(
     place = rollouts.places[key]
     line = LineSpot(rollouts.files[place.file], place.offset, place.length)
     where = TrajectorySpot(line, spot)
-    return Candidate(tasks[place.task_id], where, key.id, result.trial, result.speakers, result.reward, calls)
+    task = tasks[place.task_id]
+    return Candidate(task, where, key.id, result.trial, result.speakers, result.reward, calls, place.digest)
 
 
 def _read(candidates: Sequence[Candidate], left_out: LeftOutCounts) -> list[Candidate]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from interop.export.format import ExportFormat
+from interop.export.format import ExportFormat, filled
 from interop.export.rows import StagedExample
 from interop.export.selection import Candidate, LeftOutCounts
 from skillweave.base.command import counted, one_line
@@ -20,6 +20,10 @@ CHARACTERS_A_TOKEN = 4
 """The estimate by which tokens are counted, without a tokenizer."""
 BINS = 10
 UNKNOWN = "unknown"
+NO_LICENSE = (
+    "unknown: the card of the dataset does not say. Whoever made the dataset decides: set `card.license` in the "
+    "configuration, then `python -m synth card`, and export again."
+)
 _LICENSE = re.compile(r"\A---\n(?:.*\n)*?license: *([A-Za-z0-9][A-Za-z0-9.+_-]{0,63})\n")
 
 
@@ -90,7 +94,8 @@ def sections_of(
     """
     found = {
         "Format": f"`{name}`: {format.about}.",
-        "Loading": f"```python\n{format.load.replace('{folder}', '.')}\n```",
+        "Loading": f"```python\n{filled(format.load, '.', files)}\n```",
+        "Training": f"```python\n{filled(format.train, '.', files)}\n```" if format.train else "",
         "Loss mask": format.loss,
         "Splits": _table(("split", "file", "examples", "rows"), _splits(figures, files)),
         "Made from": "\n".join(_origin(figures, request)),
@@ -99,7 +104,7 @@ def sections_of(
         "Left out": _table(("why", "how many"), sorted(left_out.by.items())) if left_out.by else "Nothing.",
         "Size": _size(figures),
         "Worlds": _table(("world", "examples"), sorted(figures.worlds.items())),
-        "Licence": f"{license}, as the card of the dataset says.",
+        "Licence": f"{license}, as the card of the dataset says." if license != UNKNOWN else NO_LICENSE,
     }
     return {heading: text for heading, text in found.items() if text}
 

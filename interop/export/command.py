@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 
 from pydantic_core import from_json
 
-from evaluator.replay.rollouts import RolloutIndex, find_rollouts
-from interop.export.candidates import candidates_of
+from interop.export.candidates import RolloutFolder, candidates_of, find_folders
 from interop.export.card import CARD, ExportFigures, card_of, license_of, sections_of
 from interop.export.conditions import ExportCondition, conditions_of
 from interop.export.examples import ExampleSpot, ReaderSettings, TrajectorySpot
 from interop.export.format import ExportFormat, Row
 from interop.export.registry import format_of, module_of
 from interop.export.rows import staged_lines
-from interop.export.scores import Scorer, open_scorer, results_files
+from interop.export.scores import Scorer, open_scorer
 from interop.export.selection import (
     Candidate,
     IndexedTask,
@@ -57,7 +56,7 @@ class ExportRun:
     dataset: Dataset
     store: Store
     conditions: Sequence[ExportCondition]
-    rollouts: RolloutIndex | None = None
+    rollouts: Sequence[RolloutFolder] = ()
     scorer: Scorer | None = None
     left_out: LeftOutCounts = field(default_factory=LeftOutCounts)
     figures: ExportFigures = field(default_factory=ExportFigures)
@@ -66,7 +65,8 @@ class ExportRun:
     @property
     def request(self) -> dict[str, Json]:
         """What decides the bytes of the export, apart from code."""
-        options, places = self.options, self.rollouts.places.values() if self.rollouts else ()
+        options = self.options
+        digests = sorted(place.digest.hex() for folder in self.rollouts for place in folder.index.places.values())
         return {
             "format": options.format,
             "split": options.split,
@@ -76,7 +76,7 @@ class ExportRun:
             "keep_reasoning": options.keep_reasoning,
             "compact": options.compact,
             "dataset": self.dataset.digest,
-            "rollouts": digest_json([*sorted(place.digest.hex() for place in places)]) if self.rollouts else None,
+            "rollouts": digest_json([*digests]) if self.rollouts else None,
             "checks": self.scorer.setup.settings.version if self.scorer else None,
         }
 
@@ -100,7 +100,8 @@ def run_export(options: ExportOptions) -> int:
         store.clean()
         run = ExportRun(options, format, dataset, store, conditions)
         _open_rollouts(run)
-        code = _code_digest(options.format, store)
+        # The card alone changes with the licence, but it is written with the rest.
+        code = digest_json([_code_digest(options.format, store), license_of(dataset.store)])
         known = _known(store)
         try:
             _refuse_other(known, run.request, store)
@@ -120,13 +121,13 @@ def _refuse_options(options: ExportOptions, format: ExportFormat) -> None:
     name = options.format
     if format.takes == "tasks":
         for given, option in (
-            (options.rollouts, "--rollouts"),
+            (options.rollouts or None, "--rollouts"),
             (options.results, "--results"),
             (options.per_task, "--per-task"),
         ):
             if given is not None:
                 raise ConfigError(f"{option} does not fit {name!r}: it is a format of tasks, without trajectories")
-    elif options.rollouts is None:
+    elif not options.rollouts:
         made_by = command_line("rollout", "run", "--outputs-dir", options.outputs, "--rollouts-dir", "rollouts")
         raise ConfigError(
             f"{name!r} is a format of trajectories; give a folder with --rollouts; make one with: {made_by}"
@@ -145,12 +146,12 @@ def _refuse_foreign(store: Store) -> None:
 
 def _open_rollouts(run: ExportRun) -> None:
     options = run.options
-    if options.rollouts is None:
+    if not options.rollouts:
         return
-    print(one_line(f"reading the trajectories in {options.rollouts}"), flush=True)
-    run.rollouts = find_rollouts(options.rollouts)
+    print(one_line(f"reading the trajectories in {', '.join(map(str, options.rollouts))}"), flush=True)
+    run.rollouts = find_folders(options.rollouts)
     cache = run.store.root / CACHE / "code.json"
-    run.scorer = open_scorer(options.outputs, options.rollouts, options.workers, cache, options.config)
+    run.scorer = open_scorer(options.outputs, options.rollouts[0], options.workers, cache, options.config)
 
 
 def _code_digest(name: str, store: Store) -> str:
@@ -246,7 +247,7 @@ def _chosen(
     run: ExportRun, tasks: Sequence[IndexedTask], wanted: Sequence[IndexedTask]
 ) -> Iterator[tuple[Split, ExampleSpot]]:
     options = run.options
-    if run.rollouts is None or run.scorer is None or options.rollouts is None:
+    if run.scorer is None:
         run.left_out.add("--split or --where", len(tasks) - len(wanted))
         yield from ((task.split, ExampleSpot(task.id, task.index)) for task in wanted)
         return
@@ -256,7 +257,7 @@ def _chosen(
         {task.id: task for task in wanted},
         run.conditions,
         known=frozenset(task.id for task in tasks),
-        earlier=results_files(options.outputs, options.rollouts, options.results),
+        results=options.results,
         store=run.store,
         left_out=run.left_out,
     )

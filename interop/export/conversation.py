@@ -136,6 +136,22 @@ def _digest(message: Message) -> bytes:
     return mark + sha256(text.encode()).digest()[: DIGEST_BYTES - 1]
 
 
+def with_one_call_each(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages, with one for each call and its result behind it; the agent's words stand at the first call."""
+    results = {message.tool_call_id: message for message in messages if message.role == "tool"}
+    for message in messages:
+        if message.role == "tool":
+            continue
+        calls = message.tool_calls or []
+        if not calls:
+            yield message
+        for number, call in enumerate(calls):
+            first = {} if number == 0 else {"content": None, "reasoning_content": None}
+            yield message.model_copy(update={"tool_calls": [call], **first})
+            if call.id in results:
+                yield results[call.id]
+
+
 def names_of_calls(messages: Sequence[Message]) -> dict[str, str]:
     """Id of each call -> the tool that it calls."""
     return {call.id: call.function.name for message in messages for call in message.tool_calls or ()}

@@ -44,8 +44,6 @@ class ExampleSpot:
     task_id: str
     index: int
     trajectories: tuple[TrajectorySpot, ...] = ()
-    shared: int = 0
-    """Of a pair: number of first messages that both have."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ class ExampleReader:
         first = self.trajectory(spot)
         if len(spot.trajectories) == 1:
             return first
-        return PairExample(first.of, first, self.trajectory(spot, 1), len(_system(first.of)) + spot.shared)
+        return PairExample(first.of, first, self.trajectory(spot, 1))
 
     def _task_example(self, id: str, index: int) -> TaskExample:
         task = self._dataset.tasks[id]

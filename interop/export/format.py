@@ -4,6 +4,8 @@ A format knows nothing of folders, filters or files: the exporter selects exampl
 and writes the layout that the format names.
 """
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -20,6 +22,25 @@ Row = dict[str, Any]
 """One row of an exported file: JSON values, with the same columns and types in every row of a format."""
 Layout = Literal["jsonl", "json", "parquet"]
 """JSON Lines, one JSON array, or Parquet."""
+
+
+LOAD_FILES = """\
+from datasets import load_dataset
+
+dataset = load_dataset("{loader}", data_files={files})"""
+"""Loads all splits. The files are named, since `load_dataset(".")` takes no folder for a dataset."""
+LOAD_LINES = """\
+import json
+
+from datasets import load_dataset
+
+lines = load_dataset("text", data_files={"{split}": "{folder}/{file}"})["{split}"]["text"]
+rows = [json.loads(line) for line in lines]"""
+"""Loads JSON Lines whose objects have different keys from row to row.
+
+Arrow makes one structure of them all, in which each has the keys of all others as nulls, and `datasets` 3.6 refuses
+values of different types under one key. So the rows are read as text.
+"""
 
 
 class LeftOut(Exception):
@@ -58,8 +79,6 @@ class PairExample(NamedTuple):
     of: TaskExample
     passing: TrajectoryExample
     failing: TrajectoryExample
-    shared: int
-    """Number of first messages that both have."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +99,10 @@ class ExportFormat:
     """For Parquet: the pyarrow schema of the rows."""
     loss: str = ""
     """Where the loss mask is, in one sentence for the card; empty: the format has none."""
-    load: str = 'from datasets import load_dataset\n\ndataset = load_dataset("{folder}")'
-    """A few lines of Python that load it, for the card; `{folder}` is the folder."""
+    load: str = LOAD_FILES
+    """A few lines of Python that load it, for the card. They run with `datasets` 3.6 and newer, and lose nothing."""
+    train: str = ""
+    """The lines with which its target takes it, for the card; empty: `load` says it all."""
     use: str = ""
     """The command by which a trainer or its server takes it, in a shell. `{folder}`, `{file}` and `{outputs}` stand for
     the folder, the first file in it and the dataset, `{split}` for that file's split, `{interop}` for our own program;
@@ -89,6 +110,22 @@ class ExportFormat:
     companions: Callable[[Sequence[str], Mapping[str, str]], Mapping[str, str]] | None = None
     """Further text files beside the data, such as a loader's own index: takes the splits written and what the card
     says by heading; gives name -> text."""
+
+
+def filled(text: str, folder: str, files: Mapping[str, str]) -> str:
+    """A format's `load`, `train` or `next` for an export.
+
+    Args:
+        text: `{folder}` stands for the folder, `{files}` for the files by split, `{loader}` for what loads them,
+            `{split}` for the first split that was written, and `{file}` for its file.
+        folder: The folder.
+        files: Split -> name of its file, in their order.
+    """
+    split, file = next(iter(files.items()))
+    paths = json.dumps({split: f"{folder}/{name}" for split, name in files.items()})
+    loader = "parquet" if file.endswith(".parquet") else "json"
+    values = {"folder": folder, "files": paths, "loader": loader, "split": split, "file": file}
+    return re.sub(r"\{(folder|files|loader|split|file)\}", lambda found: values[found[1]], text)
 
 
 def ground_truth(example: TaskExample) -> str:

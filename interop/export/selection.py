@@ -1,7 +1,7 @@
 """Which examples are exported, and in what order. This pass keeps a few figures of each trajectory and no text.
 
-The order is that of the dataset: world, task, trial, agent, user, id. It decides which of several equal trajectories
-stands, and it is the order of rows.
+The order is that of the dataset: world, task, trial, agent, user, id, line. It decides which of several equal
+trajectories stands, and it is the order of rows.
 """
 
 from collections import Counter
@@ -44,18 +44,20 @@ class Candidate:
     speakers: SpeakerNames
     reward: float
     calls: int
+    line: bytes
+    """Digest of its line. It tells apart what has the same id in two folders."""
     digests: bytes = b""
     """Of its messages, one after the other."""
 
     @property
     def order(self) -> tuple[Any, ...]:
         """The sort key of rows."""
-        return self.task.index, self.trial, self.speakers, self.id
+        return self.task.index, self.trial, self.speakers, self.id, self.line
 
     @property
     def rank(self) -> tuple[Any, ...]:
         """The sort key within a task: the best first."""
-        return -self.reward, self.calls, self.trial, self.id, self.speakers
+        return -self.reward, self.calls, self.trial, self.id, self.speakers, self.line
 
     @property
     def agent_digest(self) -> bytes:
@@ -179,13 +181,12 @@ def _pairs(
         if taken == most:
             left_out.add(f"more than {most} pairs of the task", len(places) - number)
             return
-        shared = first_difference(passing[good].parts, failing[bad].parts)
-        if shared is None:
+        if first_difference(passing[good].parts, failing[bad].parts) is None:
             left_out.add("pairs that differ first in a message that is not the agent's")
             continue
         taken += 1
         task = passing[good].task
-        yield task.split, ExampleSpot(task.id, task.index, (passing[good].spot, failing[bad].spot), shared)
+        yield task.split, ExampleSpot(task.id, task.index, (passing[good].spot, failing[bad].spot))
 
 
 def first_difference(passing: Sequence[bytes], failing: Sequence[bytes]) -> int | None:

@@ -194,7 +194,7 @@ def keep(
             FORMAT,
             setup.outputs,
             store.root / to,
-            rollouts=store.root / rollouts,
+            rollouts=(store.root / rollouts,),
             results=store.root / results,
             per_task=per_task,
             workers=config.execution.workers,

@@ -97,6 +97,8 @@ def _normal(text: str) -> str:
 Function = Callable[..., object]
 SHOWN = 5
 """Wrong arguments that an error names."""
+_FORMAL = frozenset({"title", "type", "description", "const", "additionalProperties"})
+"""Keywords of a schema that say nothing to a model, or stand elsewhere in what it reads."""
 
 
 class FunctionTool:
@@ -150,7 +152,12 @@ class FunctionTool:
         if self._arguments is None:
             inspect.signature(self.function).bind(**arguments)
             return dict(arguments)
-        validated = self._arguments.model_validate(dict(arguments))
+        fields = self._arguments.model_fields
+        # Null for an optional argument is the same as leaving it out, as in worlds.
+        left_out = {name for name, value in arguments.items() if value is None and name in fields}
+        left_out = {name for name in left_out if not fields[name].is_required()}
+        given = {name: value for name, value in arguments.items() if name not in left_out}
+        validated = self._arguments.model_validate(given)
         return {name: getattr(validated, name) for name in validated.model_fields_set}
 
 
@@ -176,16 +183,53 @@ def _model_of(function: Function) -> type[BaseModel]:
 def _definition(function: Function, arguments: type[BaseModel] | None) -> Definition:
     assert arguments is not None
     schema = arguments.model_json_schema()
-    schema.pop("title", None)
-    for parameter in schema.setdefault("properties", {}).values():
-        parameter.pop("title", None)
+    parameters = _advertised(schema, schema.get("$defs", {}))
+    parameters.pop("description", None)
     about = (inspect.getdoc(function) or "").split("\n\n")[0]
     definition: dict[str, Json] = {
         "name": _called(function),
         "description": " ".join(about.split()),
-        "parameters": schema,
+        "parameters": {"properties": {}, "required": [], **parameters},
     }
     return {"type": "function", "function": definition}
+
+
+def _advertised(
+    schema: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """A schema in the form of `skillweave.world.tools.parameters_schema`, which every reader of tools takes.
+
+    Null is not advertised, values are of one type, and an enum has texts. Gemini refuses other keywords, so what they
+    say stands in the description. A definition that contains itself is any object.
+    """
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        of = {"type": "object"} if name in inside else definitions[name]
+        own = {key: value for key, value in schema.items() if key != "$ref"}
+        return _advertised({**of, **own}, definitions, (*inside, name))
+    choices = [choice for choice in schema.get("anyOf", schema.get("oneOf", ())) if choice.get("type") != "null"]
+    if len(choices) == 1:
+        own = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+        return _advertised({**choices[0], **own}, definitions, inside)
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    shown: dict[str, Any] = {key: schema[key] for key in ("type",) if key in schema}
+    said = [str(schema["description"])] if "description" in schema else []
+    if values and all(isinstance(value, str) and value for value in values):
+        shown |= {"type": "string", "enum": values}
+    elif values:
+        said.append(f"One of {', '.join(json.dumps(value) for value in values if value is not None)}.")
+    if choices:
+        shown["anyOf"] = [_advertised(choice, definitions, inside) for choice in choices]
+    if shown.get("type") == "array":
+        items = schema.get("items")
+        shown["items"] = _advertised(items, definitions, inside) if items else {"type": "string"}
+    if "properties" in schema:
+        properties = {name: _advertised(of, definitions, inside) for name, of in schema["properties"].items()}
+        shown |= {"properties": properties, "required": schema.get("required", [])}
+    for key, value in schema.items():
+        if key not in _FORMAL and isinstance(value, str | int | float):
+            said.append(f"{key[0].upper()}{key[1:]}: {value}.")
+    return {**shown, **({"description": " ".join(said)} if said else {})}
 
 
 def _called(function: Function) -> str:

@@ -95,7 +95,7 @@ def transfer_tool(rules: Sequence[str]) -> Tool:
 def _with_rules(tool: Tool, rules: Sequence[str]) -> Tool:
     """The tool with these values for `rule`. It may have more values than the schema allows an author."""
     parameters = [
-        parameter.model_copy(update={"enum": [*rules]}) if parameter.name == "rule" else parameter
+        parameter.model_copy(update={"enum": [*rules] or None}) if parameter.name == "rule" else parameter
         for parameter in tool.parameters
     ]
     return tool.model_copy(update={"parameters": parameters})
@@ -131,23 +131,29 @@ def name_of(definition: ToolDefinition) -> str:
 
 
 def parameters_schema(tool: Tool) -> dict[str, Json]:
-    """The JSON schema of a tool's arguments. Optional parameters may be null."""
+    """The JSON schema of a tool's arguments, in the one form that every reader takes.
+
+    An optional parameter is one that is not required; null is accepted for it when it comes, and not advertised. A
+    type is one name, since Gemini answers a list of types with 400 and LLaMA-Factory's formatter joins the values of
+    `enum` as text. `additionalProperties` is left out: Gemini knows no such field. Backends that decode by the schema
+    add it, and a call with an unknown argument is refused by the session.
+    """
     return {
         "type": "object",
         "properties": {parameter.name: _property(parameter) for parameter in tool.parameters},
         "required": [parameter.name for parameter in tool.parameters if parameter.required],
-        "additionalProperties": False,
     }
 
 
 def _property(parameter: Parameter) -> dict[str, Json]:
     kind = _JSON_TYPES[parameter.type]
     description = " ".join(filter(None, [parameter.description, _FORMS.get(parameter.type)]))
-    schema: dict[str, Json] = {"type": kind if parameter.required else [kind, "null"], "description": description}
-    if parameter.enum is not None:
-        schema["enum"] = [*parameter.enum] if parameter.required else [*parameter.enum, None]
+    schema: dict[str, Json] = {"type": kind, "description": description}
+    if parameter.enum:
+        schema["enum"] = [*parameter.enum]
     if parameter.type == "array":
-        schema["items"] = {}
+        # Gemini asks for the type of an array's items, which contracts do not say. Calls may have any in it.
+        schema["items"] = {"type": "string"}
     return schema
 
 

@@ -31,6 +31,9 @@ from synth.reports.task_table import table_files, table_front
 
 CARD = "README.md"
 SUMMARY = "evaluation/summary.json"
+OFFLINE_LICENSE = "apache-2.0"
+"""The licence of this project, and so of the catalogue from which the offline author writes."""
+LICENSE_GIVEN = "as the configuration of the run says"
 OF_EVALUATIONS = ("Floors", "Simulated users", "Scripted agents")
 """Sections that tell of evaluations: these may be made, and made again, after the card."""
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
@@ -52,14 +55,19 @@ LIMITS = (
 )
 
 
-def card_of(dataset: Dataset, license: str) -> str:
-    """The text of the card. Raises ArtifactError if a file cannot be read."""
+def card_of(dataset: Dataset, license: str | None) -> str:
+    """The text of the card. Raises ArtifactError if a file cannot be read.
+
+    Args:
+        dataset: The dataset.
+        license: Its licence, as the configuration says; None: as it follows from who wrote the dataset.
+    """
     tasks = [task for world in dataset.tasks.worlds for task in dataset.tasks.of(world)]
     parts = [*_front(dataset, tasks, license), *_body(dataset, tasks, license)]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def write_card(outputs: Path, license: str) -> bool:
+def write_card(outputs: Path, license: str | None) -> bool:
     """Write the card if the dataset has tasks, and return whether it has. Raises ArtifactError."""
     if not (outputs / QUERIES).is_dir():
         return False
@@ -81,7 +89,26 @@ def stamp_of(store: Store, made_from: str) -> bytes:
     return "\n".join([made_from, *(f"{digest_file(store.file(path))} {path}" for path in paths)]).encode()
 
 
-def _front(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str]:
+def _authors_license(dataset: Dataset) -> str:
+    """The licence that follows from who wrote the dataset."""
+    manifest = Manifest(dataset.store) if dataset.store.exists(MANIFEST) else None
+    authors = [author for item in manifest.items() for author in item.authors.values()] if manifest else []
+    return OFFLINE_LICENSE if authors and all(author.startswith("offline/") for author in authors) else "unknown"
+
+
+def _license_text(dataset: Dataset, license: str | None) -> str:
+    if license is not None:
+        return f"{text(license)}, {LICENSE_GIVEN} (`card.license`)."
+    if _authors_license(dataset) == OFFLINE_LICENSE:
+        return f"{OFFLINE_LICENSE}: the built-in offline author wrote all of it, from a catalogue of that licence."
+    return (
+        "unknown: models wrote it, or nothing says who did. Whoever made it decides: set `card.license` in the "
+        "configuration, then `python -m synth card`."
+    )
+
+
+def _front(dataset: Dataset, tasks: Sequence[Task], license: str | None) -> Iterator[str]:
+    license = license or _authors_license(dataset)
     size = next((name for most, name in SIZES if len(tasks) < most), "n>1M")
     yield from ("---", "pretty_name: Tool-use tasks in simulated companies", f"license: {license}", "language:", "- en")
     yield from ("task_categories:", "- text-generation", "size_categories:", f"- {size}", "tags:")
@@ -90,7 +117,7 @@ def _front(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[st
     yield from ("---", "")
 
 
-def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str]:
+def _body(dataset: Dataset, tasks: Sequence[Task], license: str | None) -> Iterator[str]:
     worlds = Counter(len(task.domains) for task in {task.world: task for task in tasks}.values())
     joined = sum(count for domains, count in worlds.items() if domains > 1)
     yield from ("# Tool-use tasks in simulated companies", "")
@@ -127,7 +154,7 @@ def _body(dataset: Dataset, tasks: Sequence[Task], license: str) -> Iterator[str
     yield from _section("Splits", _splits(dataset, tasks, diversity.holdout_domains))
     yield from _section("How it was made", _made(dataset))
     yield from _section("Known limits", [*(f"- {limit}" for limit in LIMITS), ""])
-    yield from _section("Licence", [f"{text(license)}, as the configuration of the run says (`card.license`).", ""])
+    yield from _section("Licence", [_license_text(dataset, license), ""])
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:

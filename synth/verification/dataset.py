@@ -18,7 +18,7 @@ from skillweave.schema.reports import Diversity, DuplicateCounts
 from skillweave.schema.task import Task
 from skillweave.workers import local_processes
 from skillweave.world.dataset import QUERIES, Dataset
-from synth.reports.card import CARD, OF_EVALUATIONS, card_of
+from synth.reports.card import CARD, LICENSE_GIVEN, OF_EVALUATIONS, card_of
 from synth.reports.diversity import diversity_of
 from synth.reports.duplicates import families_in, split_faults
 from synth.verification.records import WorldRecords
@@ -143,7 +143,7 @@ def card_faults(dataset: Dataset) -> list[str]:
             return []
         told = dataset.store.read(CARD).decode("utf-8", "replace")
         license = _LICENSE.search(told)
-        again = card_of(dataset, license[1] if license else "")
+        again = card_of(dataset, license[1] if license and LICENSE_GIVEN in told else None)
     except SkillweaveError as error:
         return [f"{CARD}: {error}"]
     if list(_lasting(told)) == list(_lasting(again)):

@@ -9,7 +9,8 @@ Measured once each with pip on two cores that did other work, with the downloads
 
 | environment | targets | MB | seconds |
 | --- | --- | --- | --- |
-| light | datasets, TRL's data utilities, SkyRL's PromptDataset, SkyRL-gym, Gymnasium, Inspect | 840 | 194 |
+| light | datasets 5, TRL's data utilities, SkyRL's PromptDataset, SkyRL-gym, Gymnasium, Inspect | 840 | 194 |
+| datasets-3 | datasets 3.6 | 330 | 40 |
 | torch | TRL's trainers, verl, LLaMA-Factory, ms-swift, on PyTorch's build for CPUs | 2,180 | 208 |
 | openenv | OpenEnv's clients and commands | 480 | 53 |
 | openenv-core | the same of the last release under its old name | 470 | 57 |
@@ -105,13 +106,15 @@ TORCH = TargetEnvironment(
     bare=("llamafactory==0.9.5", "ms-swift==4.6.0", "verl==0.9.1"),
     runs_project=True,
 )
+DATASETS_3 = TargetEnvironment("datasets-3", ("datasets==3.6.0",))
 OPENENV = TargetEnvironment("openenv", ("openenv==0.10.0",))
 OPENENV_CORE = TargetEnvironment("openenv-core", ("openenv-core==0.3.0",))
 # uv makes the environment of the program in which verifiers runs a model.
 VERIFIERS = TargetEnvironment("verifiers", ("verifiers==0.4.0", "uv"), runs_project=True)
 VERIFIERS_V0 = TargetEnvironment("verifiers-v0", ("verifiers==0.3.1",), runs_project=True)
 ENVIRONMENTS = {
-    environment.name: environment for environment in (LIGHT, OPENENV, OPENENV_CORE, VERIFIERS, VERIFIERS_V0, TORCH)
+    environment.name: environment
+    for environment in (LIGHT, DATASETS_3, OPENENV, OPENENV_CORE, VERIFIERS, VERIFIERS_V0, TORCH)
 }
 
 

@@ -26,6 +26,7 @@ from synth.reports.card_sections import SEARCH_STATES, table, text, users
 from synth.reports.task_table import rows_by_split, table_faults
 from synth.tasks.difficulty import LEVELS, Demands
 from synth.tasks.forms import FORMS
+from synth.verification.dataset import card_faults
 from tests.rollout.offline_agents.clinic import a_dataset
 
 
@@ -36,6 +37,31 @@ def test_the_front_is_metadata_that_hubs_read(tmp_path: Path) -> None:
     assert found["license"] == "cc-by-4.0"
     assert found["size_categories"] == ["n<1K"]
     assert "configs" not in found, "records are nested, and no table"
+
+
+@pytest.mark.parametrize(
+    ("textual", "license", "says"),
+    [
+        ("offline/author#1", "apache-2.0", "apache-2.0: the built-in offline author wrote all of it"),
+        ("openai/gpt-5#1", "unknown", "set `card.license` in the configuration"),
+    ],
+)
+def test_the_licence_follows_from_who_wrote_the_dataset(tmp_path: Path, textual: str, license: str, says: str) -> None:
+    dataset = a_dataset(tmp_path)
+    assert "license: unknown\n" in card_of(dataset, None), "nothing says who wrote it"
+    manifest = Manifest(Store(tmp_path, "dataset"))
+    for step, author in (("s04_blueprint_generation", textual), ("s09_mcp_server_generation", "offline/author#2")):
+        manifest.put(ItemRecord(step=step, key="SmallClinic", state="done", authors={"textual": author}))
+    manifest.save()
+    card = card_of(Dataset(tmp_path), None)
+    assert f"license: {license}\n" in card
+    assert says in card
+    given = card_of(Dataset(tmp_path), "cc-by-4.0")
+    assert "license: cc-by-4.0\n" in given
+    assert "cc-by-4.0, as the configuration of the run says" in given
+    for told in (card, given):
+        Store(tmp_path, "dataset").write("README.md", told.encode())
+        assert card_faults(Dataset(tmp_path)) == []
 
 
 def test_the_front_names_the_table_of_each_split_and_the_types_of_its_columns(tmp_path: Path) -> None:

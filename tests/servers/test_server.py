@@ -21,6 +21,7 @@ from skillweave.schema.contract import DECLINE, TRANSFER
 from skillweave.schema.record import Json
 from tests.servers.served import a_task, serve_from
 from tests.servers.wire import INITIALIZE, conversation, listening
+from tests.tool_form import faults_of_schema
 from tests.waiting import HANG
 from tests.world.clinic import a_world
 
@@ -75,6 +76,24 @@ def test_over_stdio_it_lists_calls_and_dumps(tmp_path: Path) -> None:
     asyncio.run(use())
     assert rows(dump, "SELECT patient_id FROM appointment WHERE slot_id = 'SLO-0001'") == [("PAT-0001",)]
     assert rows(tmp_path / "outputs/database/SmallClinic.sqlite", "SELECT COUNT(*) FROM appointment") == [(2,)]
+
+
+def test_null_is_accepted_for_an_optional_argument_and_not_advertised(tmp_path: Path) -> None:
+    server = serve_from(tmp_path / "outputs", a_world())
+
+    async def use() -> None:
+        async with over_stdio(server, "--caller", "PAT-0001") as client:
+            for tool in (await client.list_tools()).tools:
+                assert faults_of_schema(tool.name, tool.input_schema) == []
+            slots = await told(client, "find_slots")
+            assert slots[0]
+            assert await told(client, "find_slots", date=None) == slots
+            done, answer = await told(client, "book_appointment", slot_id=None)
+            assert (done, answer["error"]["message"]) == (False, "missing argument 'slot_id'")
+            done, answer = await told(client, "book_appointment", slot_id="SLO-0001", room="B")
+            assert (done, answer["error"]["code"]) == (False, "invalid_arguments")
+
+    asyncio.run(use())
 
 
 def test_a_request_is_declined_before_anybody_signs_in_and_not_after_a_transfer(tmp_path: Path) -> None:

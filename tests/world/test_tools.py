@@ -1,7 +1,12 @@
 import json
+from typing import get_args
 
+import pytest
+
+from skillweave.schema.contract import Parameter, ParameterType
 from skillweave.schema.record import Json
-from skillweave.world.tools import tool_definitions
+from skillweave.world.tools import decline_tool, tool_definition, tool_definitions, transfer_tool
+from tests.tool_form import faults_of_tools
 from tests.world.clinic import a_blueprint
 
 
@@ -15,20 +20,28 @@ def a_schema(tool: str) -> dict[str, Json]:
     raise AssertionError(tool)
 
 
-def test_the_schema_is_strict_and_optional_arguments_may_be_null() -> None:
+def test_an_optional_argument_is_one_that_is_not_required() -> None:
     assert a_schema("cancel_appointment") == {
         "type": "object",
         "properties": {
             "appointment_id": {"type": "string", "description": "The appointment."},
-            "reason": {
-                "type": ["string", "null"],
-                "description": "Why.",
-                "enum": ["illness", "travel", "other", None],
-            },
+            "reason": {"type": "string", "description": "Why.", "enum": ["illness", "travel", "other"]},
         },
         "required": ["appointment_id"],
-        "additionalProperties": False,
     }
+
+
+@pytest.mark.parametrize("type", get_args(ParameterType))
+@pytest.mark.parametrize("required", [True, False])
+def test_every_type_that_a_contract_may_have_is_in_the_form_of_all_readers(type: str, required: bool) -> None:
+    enum = ["a", "b"] if type == "string" else None
+    parameter = {"name": "x", "type": type, "description": "An x.", "required": required, "enum": enum}
+    tool = a_blueprint().tools[0].model_copy(update={"parameters": [Parameter.model_validate(parameter)]})
+    assert faults_of_tools([tool_definition(tool)]) == []
+
+
+def test_a_world_without_rules_names_none_to_decline_by() -> None:
+    assert faults_of_tools([tool_definition(decline_tool([])), tool_definition(transfer_tool([]))]) == []
 
 
 def test_dates_tell_their_form() -> None:

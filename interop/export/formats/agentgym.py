@@ -4,8 +4,9 @@ The text of a trajectory is what the AgentGym server says of the same task: ReAc
 several calls becomes a turn for each, with its result in between. The number in `item_id` is the one that servers take.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from interop.export.conversation import with_one_call_each
 from interop.export.format import ExportFormat, LeftOut, Row, TaskExample, TrajectoryExample
 from interop.prompt import INSTRUCTION, OK, first_observation
 from rollout.react.agent import rendered
@@ -14,7 +15,7 @@ from skillweave.schema.trajectory import Message
 LOAD = """\
 import json
 
-trajectories = json.load(open("{folder}/train.json"))"""
+trajectories = json.load(open("{folder}/{file}", encoding="utf-8"))"""
 
 
 def item_id(of: TaskExample) -> str:
@@ -28,7 +29,7 @@ def trajectories(example: TrajectoryExample) -> Iterator[Row]:
     begun = next((place for place, message in enumerate(messages) if message.role == "assistant"), 0)
     if not any(message.role == "user" for message in messages[:begun]):
         raise LeftOut("the conversation does not begin with the user")
-    turns = rendered((message, message.reasoning_content or "") for message in _one_call_a_turn(messages[begun:]))
+    turns = rendered((message, message.reasoning_content or "") for message in with_one_call_each(messages[begun:]))
     yield {
         "conversations": [
             {"from": "human", "loss": None, "value": INSTRUCTION},
@@ -43,22 +44,6 @@ def trajectories(example: TrajectoryExample) -> Iterator[Row]:
 def _turn(message: Message) -> Row:
     agent = message.role == "assistant"
     return {"from": "gpt" if agent else "human", "loss": True if agent else None, "value": message.content or ""}
-
-
-def _one_call_a_turn(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages, with a message for each call, and its result behind it."""
-    results = {message.tool_call_id: message for message in messages if message.role == "tool"}
-    for message in messages:
-        if message.role == "tool":
-            continue
-        calls = message.tool_calls or []
-        if not calls:
-            yield message
-        for number, call in enumerate(calls):
-            first = {} if number == 0 else {"content": None, "reasoning_content": None}
-            yield message.model_copy(update={"tool_calls": [call], **first})
-            if call.id in results:
-                yield results[call.id]
 
 
 def items(example: TaskExample) -> Iterator[Row]:
@@ -80,6 +65,6 @@ AGENTEVAL = ExportFormat(
     takes="tasks",
     rows=items,
     layout="json",
-    load=LOAD.replace("trajectories", "items"),
+    load=LOAD.replace("trajectories", "tasks"),
     use="{interop} serve agentgym --outputs {outputs}",
 )

@@ -80,6 +80,6 @@ FORMAT = ExportFormat(
     rows=rows,
     layout="json",
     under="tasks",
-    load='import json\n\ntasks = json.load(open("{folder}/train.json"))["tasks"]',
+    load='import json\n\ntasks = json.load(open("{folder}/{file}", encoding="utf-8"))["tasks"]',
     companions=companions,
 )

@@ -7,10 +7,10 @@ from interop.export.conversation import objects_of_calls, with_thought
 from interop.export.format import ExportFormat, Row, TrajectoryExample
 from skillweave.schema.trajectory import Message
 
-LOAD = """\
+TRAIN = """\
 from swift.dataset import load_dataset
 
-train, _ = load_dataset(["{folder}/train.jsonl"])"""
+{split}, _ = load_dataset(["{folder}/{file}"])"""
 
 
 def rows(example: TrajectoryExample) -> Iterator[Row]:
@@ -41,6 +41,6 @@ FORMAT = ExportFormat(
     takes="trajectories",
     rows=rows,
     loss="`loss` is true on the agent's words and calls; ms-swift masks the rest.",
-    load=LOAD,
+    train=TRAIN,
     use="swift sft --dataset {file} --agent_template hermes --model MODEL",
 )

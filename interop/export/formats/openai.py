@@ -2,15 +2,15 @@
 
 from collections.abc import Collection, Iterator
 
-from interop.export.format import ExportFormat, Row, TrajectoryExample
+from interop.export.format import LOAD_LINES, ExportFormat, Row, TrajectoryExample
 from skillweave.llm.history import valid_call
 from skillweave.schema.trajectory import Message
 from skillweave.world.tools import name_of
 
 
 def openai_message(message: Message) -> Row:
-    """A message in OpenAI's form, without nulls."""
-    return message.model_dump(mode="json", exclude_none=True)
+    """A message in OpenAI's form, without nulls. Content is there beside calls too, since chat templates read it."""
+    return {"role": message.role, "content": "", **message.model_dump(mode="json", exclude_none=True)}
 
 
 def _weighted(message: Message, offered: Collection[str]) -> Row:
@@ -41,4 +41,5 @@ FORMAT = ExportFormat(
     rows=rows,
     loss="`weight` is 1 on the agent's messages, and 0 on those with a call that cannot be read; the others are not "
     "trained on.",
+    load=LOAD_LINES,
 )

@@ -2,27 +2,26 @@
 
 The loader drops a conversation silently unless human and observation turns alternate with gpt and function_call turns.
 So messages of one side that follow each other become one turn, and what cannot be brought into this form is left out
-and counted. Parallel calls are one function_call with a list; their results are one observation. The form has no place
-for words beside calls: they stand as `content` in the first call, where loaders pass over them.
+and counted. A message with several calls becomes a function_call for each, with its observation behind it: templates of
+GLM-4 refuse several. The form has no place for words beside calls: they stand as `content` in the first call, where
+loaders pass over them.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from interop.export.conversation import objects_of_calls, with_thought
+from interop.export.conversation import objects_of_calls, with_one_call_each, with_thought
 from interop.export.format import ExportFormat, LeftOut, Row, TrajectoryExample
 from skillweave.schema.trajectory import Message
 
-BETWEEN_RESULTS = "\n</tool_response>\n<tool_response>\n"
-"""What LLaMA-Factory itself writes between the results of parallel calls."""
 LOAD = """\
 # LLaMA-Factory: put this into the configuration of a run.
 #   dataset_dir: {folder}
-#   dataset: skillweave_train
+#   dataset: skillweave_{split}
 from datasets import load_dataset
 
-dataset = load_dataset("{folder}")"""
+dataset = load_dataset("{loader}", data_files={files})"""
 
 
 def rows(example: TrajectoryExample) -> Iterator[Row]:
@@ -32,7 +31,7 @@ def rows(example: TrajectoryExample) -> Iterator[Row]:
     if any(message.role == "system" for message in messages[len(system) :]):
         raise LeftOut("a system message inside the conversation")
     yield {
-        "conversations": turns_of(messages[len(system) :]),
+        "conversations": turns_of(list(with_one_call_each(messages[len(system) :]))),
         "system": "\n\n".join(system),
         "tools": json.dumps([tool["function"] for tool in example.of.tools], ensure_ascii=False),
     }
@@ -63,10 +62,8 @@ def _other_turn(messages: Sequence[Message]) -> Row:
     roles = {message.role for message in messages}
     if len(roles) > 1:
         raise LeftOut("the user speaks right after a result, before the agent")
-    contents = [message.content or "" for message in messages]
-    if roles == {"tool"}:
-        return {"from": "observation", "value": BETWEEN_RESULTS.join(contents)}
-    return {"from": "human", "value": "\n\n".join(contents)}
+    spoken = "\n\n".join(message.content or "" for message in messages)
+    return {"from": "observation" if roles == {"tool"} else "human", "value": spoken}
 
 
 def dataset_info(splits: Sequence[str], card: Mapping[str, str]) -> dict[str, str]:

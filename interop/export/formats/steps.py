@@ -19,6 +19,24 @@ from skillweave.world.tools import result_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TRAIN = """\
+import json
+
+from datasets import load_dataset
+
+
+def chat(row):
+    \"\"\"Messages and tools as chat templates take them: no nulls, arguments as objects.\"\"\"
+    messages = [{key: value for key, value in one.items() if value is not None} for one in row["messages"]]
+    for call in [call for one in messages for call in one.get("tool_calls", ())]:
+        call["function"] = {**call["function"], "arguments": json.loads(call["function"]["arguments"])}
+    return messages, json.loads(row["tools"])
+
+
+steps = load_dataset("{loader}", data_files={files})["{split}"]
+messages, tools = chat(steps[0])
+# tokenizer.apply_chat_template(messages, tools=tools, add_generation_prompt=True)"""
+
 
 def rows(example: TaskExample) -> Iterator[Row]:
     """A row for each golden state. Raises LeftOut if the golden calls do not replay."""
@@ -49,7 +67,7 @@ def known_of(task: Task) -> list[str]:
 
 
 def _message(role: str, content: str | None, **more: object) -> Row:
-    return {"role": role, "content": content, "tool_calls": None, "tool_call_id": None, **more}
+    return {"role": role, "content": content or "", "tool_calls": None, "tool_call_id": None, **more}
 
 
 def _calls(results: Sequence[CallResult]) -> Iterator[Row]:
@@ -98,4 +116,5 @@ FORMAT = ExportFormat(
     rows=rows,
     layout="parquet",
     schema=schema,
+    train=TRAIN,
 )

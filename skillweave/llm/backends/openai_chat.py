@@ -141,9 +141,14 @@ def wire_message(message: Message, *, returns_fields: bool = True) -> dict[str, 
 
 
 def strict_tool(tool: Mapping[str, Json]) -> dict[str, Json]:
-    """A tool whose arguments are held to its schema while they are decoded."""
+    """A tool whose arguments are held to its schema while they are decoded: those that are named, and no others."""
     function = tool.get("function")
-    return {**tool, "function": {**function, "strict": True}} if isinstance(function, dict) else dict(tool)
+    if not isinstance(function, dict):
+        return dict(tool)
+    schema = function.get("parameters")
+    if isinstance(schema, dict) and "properties" in schema:
+        function = {**function, "parameters": {"additionalProperties": False, **schema}}
+    return {**tool, "function": {**function, "strict": True}}
 
 
 def _wire_call(call: ToolCall, returns_fields: bool) -> dict[str, Any]:

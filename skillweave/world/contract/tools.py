@@ -156,8 +156,9 @@ def _parameter(blueprint: Blueprint, where: str, parameter: Parameter) -> Iterat
         yield ContractProblem(where, f"the name {parameter.name!r} is bound by the engine; take another")
     if parameter.enum is not None and parameter.type != "string":
         yield ContractProblem(where, f"enum needs type string, not {parameter.type}")
-    if parameter.enum is not None and not parameter.enum:
-        yield ContractProblem(where, "enum must hold values")
+    if parameter.enum is not None and not all(parameter.enum or [""]):
+        # Gemini refuses a list of tools in which an enum is empty, or has an empty value.
+        yield ContractProblem(where, f"enum {parameter.enum!r} must hold values, none of them empty")
     if parameter.refers_to is not None:
         yield from missing_key(blueprint, where, "refers_to", parameter.refers_to)
         if parameter.type != "string":

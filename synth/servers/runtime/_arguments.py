@@ -116,15 +116,12 @@ class ServerParameter(NamedTuple):
     enum: list[Any] | None
 
     def schema(self) -> Row:
-        """Its JSON schema. Null and left out are the same."""
+        """Its JSON schema. Null is accepted of an optional one, as if it were left out, and not advertised."""
         kind = "string" if self.type in ("date", "datetime") else self.type
-        schema: Row = {
-            "type": kind if self.required else [kind, "null"],
-            "description": self.description,
-        }
-        if self.enum is not None:
-            schema["enum"] = self.enum if self.required else [*self.enum, None]
-        return {**schema, "items": {}} if self.type == "array" else schema
+        schema: Row = {"type": kind, "description": self.description}
+        if self.enum:
+            schema["enum"] = self.enum
+        return {**schema, "items": {"type": "string"}} if self.type == "array" else schema
 
     def accept(self, value: Any) -> Any:
         """The value as the function takes it. Refused if it does not fit."""

@@ -37,12 +37,7 @@ class ServerTool:
         """The JSON schema of its arguments."""
         properties = {parameter.name: parameter.schema() for parameter in self.parameters}
         required = [parameter.name for parameter in self.parameters if parameter.required]
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": False,
-        }
+        return {"type": "object", "properties": properties, "required": required}
 
     def accept(self, arguments: Mapping[str, Any]) -> Row:
         """The arguments as the function takes them. Refused if one is unknown, missing or does not fit."""

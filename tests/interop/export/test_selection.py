@@ -173,3 +173,98 @@ def test_a_split_is_a_file(small: Path, trajectories: Path, tmp_path: Path) -> N
     assert len(rows) == sum(splits.values())
     assert len(exported("agenteval", small, tmp_path / "train", "--split", "train")) == splits["train"]
     assert not (tmp_path / "train" / "test.json").exists()
+
+
+def two_folders(trajectories: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """The same trajectories, each agent's in a folder of its own."""
+    of_agent: dict[str, list[Record]] = {}
+    for record in records_in(trajectories):
+        of_agent.setdefault(record["agent"]["backend"], []).append(record)
+    oracle, careless = (
+        write_records(tmp_path / name.replace("/", "-"), of_agent[name]) for name in sorted(of_agent)[::-1]
+    )
+    return oracle, careless
+
+
+def test_pairs_are_made_of_agents_in_several_folders(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    oracle, careless = two_folders(trajectories, tmp_path)
+    together = exported("dpo", small, tmp_path / "one folder", rollouts=trajectories)
+    apart = exported("dpo", small, tmp_path / "two folders", "--rollouts", str(careless), rollouts=oracle)
+    turned = exported("dpo", small, tmp_path / "turned", "--rollouts", str(oracle), rollouts=careless)
+    assert together == apart == turned
+    assert len(together) > 0
+    alone = export("dpo", small, tmp_path / "alone", rollouts=oracle)
+    assert alone.returncode == 2, "one of the two has nothing to pair"
+
+
+@pytest.mark.parametrize("format", ["openai", "trl-sft", "sharegpt", "ms-swift", "agenttraj"])
+def test_ids_are_a_folder_s_own(small: Path, trajectories: Path, tmp_path: Path, format: str) -> None:
+    first = write_records(tmp_path / "first", records_in(trajectories))
+    second = write_records(
+        tmp_path / "second", [with_agent_words(record, " And that is all.") for record in records_in(trajectories)]
+    )
+    every = ("--where", "all", "--keep-duplicates")
+    one = exported(format, small, tmp_path / "a", *every, rollouts=first)
+    other = exported(format, small, tmp_path / "b", *every, rollouts=second)
+    both = exported(format, small, tmp_path / "c", *every, "--rollouts", str(second), rollouts=first)
+    assert sorted(map(json.dumps, both)) == sorted(map(json.dumps, [*one, *other]))
+    again = exported(format, small, tmp_path / "d", *every, "--rollouts", str(first), rollouts=second)
+    assert both == again
+
+
+def test_the_same_file_twice_is_refused(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    for again in (trajectories, trajectories / "all.jsonl", trajectories / ".." / trajectories.name):
+        done = export("openai", small, tmp_path / "to", "--rollouts", str(again), rollouts=trajectories)
+        assert done.returncode == 2
+        [line] = done.stderr.splitlines()
+        assert "both hold 'all.jsonl'; give each folder once" in line
+
+
+@pytest.mark.parametrize(
+    "changed", [{"task_id": "Elsewhere-0001", "id": "Elsewhere-0001#0"}, {"task_digest": "0" * 64}]
+)
+def test_a_folder_of_another_dataset_is_refused(
+    small: Path, trajectories: Path, tmp_path: Path, changed: Record
+) -> None:
+    records = [{**record, **changed} for record in records_in(trajectories)]
+    other = write_records(tmp_path / "other", records)
+    done = export("openai", small, tmp_path / "to", "--rollouts", str(other), rollouts=trajectories)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert f"--rollouts {str(other)!r} is of another dataset" in line
+    assert "--outputs" in line
+
+
+def test_null_for_an_optional_argument_scores_as_leaving_it_out(
+    small: Path, trajectories: Path, tmp_path: Path
+) -> None:
+    tools = {
+        tool["function"]["name"]: tool
+        for file in (small / "tool_lists").glob("*.json")
+        for tool in json.loads(file.read_text())
+    }
+    count = 0
+
+    def with_nulls(record: Record) -> Record:
+        nonlocal count
+        messages = json.loads(json.dumps(record["messages"]))
+        for call in (call["function"] for message in messages for call in message.get("tool_calls") or ()):
+            given = json.loads(call["arguments"]) if isinstance(call["arguments"], str) else call["arguments"]
+            schema = tools[call["name"]]["function"]["parameters"]
+            nulls = {name: None for name in schema["properties"] if name not in schema["required"]}
+            count += len(nulls.keys() - given.keys())
+            call["arguments"] = json.dumps({**nulls, **given})
+        return {**record, "messages": messages}
+
+    honest = exported("openai", small, tmp_path / "honest", rollouts=trajectories)
+    rollouts = write_records(tmp_path / "nulls", [*map(with_nulls, records_in(trajectories))])
+    assert len(exported("openai", small, tmp_path / "to", rollouts=rollouts)) == len(honest)
+    assert count > 0
+
+
+@pytest.mark.parametrize("option", [("--split", "train", "--split", "test"), ("--per-task", "1", "--per-task", "2")])
+def test_an_option_of_one_value_is_given_once(small: Path, tmp_path: Path, option: tuple[str, ...]) -> None:
+    done = export("hub", small, tmp_path / "to", *option)
+    assert done.returncode == 2
+    assert f"Invalid value for '{option[0]}': given more than once, and takes one value; give it once" in done.stderr
+    assert not (tmp_path / "to").exists()

@@ -33,6 +33,14 @@ def test_tools_are_strict_and_no_key_is_needed(complete: Complete, monkeypatch: 
     assert "strict" not in str(TOOL)
 
 
+def test_arguments_that_a_tool_does_not_name_are_not_decoded(complete: Complete) -> None:
+    schema: dict[str, Json] = {"type": "object", "properties": {"room": {"type": "string"}}, "required": []}
+    tool: dict[str, Json] = {"type": "function", "function": {"name": "book", "parameters": schema}}
+    with ScriptedServer(reply(a_completion())) as server:
+        complete("vllm", server, a_request(tools=(tool,)))
+    assert server.heard[0].body["tools"][0]["function"]["parameters"] == {**schema, "additionalProperties": False}
+
+
 def test_without_a_base_url_it_is_the_server_on_this_machine() -> None:
     assert VllmBackend("org/model", EndpointSettings()).name == "vllm/org/model"
     assert VllmBackend("m", EndpointSettings())._base_url == "http://127.0.0.1:8000/v1"

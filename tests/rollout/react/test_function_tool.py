@@ -5,11 +5,12 @@ from datetime import date
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from rollout.react.tools import FunctionTool
 from rollout.task import Answer, RolloutError
 from skillweave.base.errors import ConfigError
+from tests.tool_form import faults_of_tools
 
 
 def book(day: date, slot: Annotated[Literal["am", "pm"], Field(description="Half of the day.")] = "am") -> object:
@@ -38,13 +39,59 @@ def test_the_definition_comes_from_hints_and_docstring() -> None:
         "parameters": {
             "type": "object",
             "properties": {
-                "day": {"format": "date", "type": "string"},
-                "slot": {"default": "am", "description": "Half of the day.", "enum": ["am", "pm"], "type": "string"},
+                "day": {"type": "string", "description": "Format: date."},
+                "slot": {"type": "string", "description": "Half of the day. Default: am.", "enum": ["am", "pm"]},
             },
             "required": ["day"],
-            "additionalProperties": False,
         },
     }
+
+
+class Room(BaseModel):
+    name: str
+    inside: "list[Room]" = []
+
+
+def test_every_hint_becomes_the_form_that_all_readers_take() -> None:
+    def move(
+        room: Room,
+        floor: Literal[1, 2],
+        note: str | None = None,
+        why: Literal["noise", "view"] | None = None,
+        beds: Annotated[int, Field(ge=1, description="How many.")] = 2,
+        extras: list[str] | None = None,
+        others: list[object] | None = None,
+    ) -> None:
+        """Move a guest."""
+
+    function = FunctionTool(move).definition["function"]
+    assert isinstance(function, dict)
+    assert function["parameters"] == {
+        "type": "object",
+        "properties": {
+            "room": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "inside": {"type": "array", "items": {"type": "object"}},
+                },
+                "required": ["name"],
+            },
+            "floor": {"type": "integer", "description": "One of 1, 2."},
+            "note": {"type": "string"},
+            "why": {"type": "string", "enum": ["noise", "view"]},
+            "beds": {"type": "integer", "description": "How many. Default: 2. Minimum: 1."},
+            "extras": {"type": "array", "items": {"type": "string"}},
+            "others": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["room", "floor"],
+    }
+    assert faults_of_tools([FunctionTool(move).definition, FunctionTool(book).definition]) == []
+
+
+def test_null_for_an_optional_argument_is_the_same_as_leaving_it_out() -> None:
+    assert json.loads(called(book, {"day": "2025-03-17", "slot": None}).content) == {"day": "2025-03-17", "slot": "am"}
+    assert code_of(called(book, {"day": None})) == "invalid_arguments"
 
 
 def test_arguments_are_read_as_their_types_and_results_are_json() -> None:
