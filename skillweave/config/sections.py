@@ -253,8 +253,9 @@ class CardConfig(ConfigSection):
     """What the dataset's card says in addition to what is in the files."""
 
     license: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,63}$")
-    """The licence of the dataset, as hubs call it: `apache-2.0`, `cc-by-4.0`, `other`. None: `apache-2.0`, as its
-    catalogue, if the offline author wrote all of it; else `unknown`: on what models wrote, you decide."""
+    """The licence of the dataset, as hubs call it: `apache-2.0`, `cc-by-4.0`, `other`. null: `apache-2.0`, as its
+    catalogue, if the offline author wrote all of it from that; else `unknown`: on what models wrote, and on services of
+    your own, you decide."""
 
 
 class Config(ConfigSection):

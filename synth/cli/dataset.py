@@ -24,7 +24,7 @@ from synth.cli.display import show_table
 from synth.cli.options import PipelineOptions, PipelineSource
 from synth.engine.artifact import Artifact, split_parts
 from synth.engine.pipeline import load_pipeline
-from synth.reports.card import CARD, write_card
+from synth.reports.card import CARD, license_of, write_card
 from synth.reports.decontamination import SHOWN, BenchmarkComparison, BenchmarkTool, read_benchmark, within
 from synth.reports.task_table import table_faults
 from synth.verification.dataset import (
@@ -199,7 +199,7 @@ def _check_joined(store: Store, artifact: Artifact[object], outputs: list[ItemOu
 def write_dataset_card(options: PipelineOptions) -> None:
     """Write the dataset's card. Raises ConfigError if there are no tasks, ArtifactError if a file is damaged."""
     folder = options.folder()
-    if not write_card(folder, options.load().card.license):
+    if not write_card(folder, license_of(options.load())):
         raise ConfigError(f"{str(folder)!r} holds no tasks; write some with: {options.command('run')}")
     print(f"wrote {shell_word(folder / CARD)}; next: {command_line('synth', 'verify', folder)}")
 

@@ -132,10 +132,11 @@ def _write_card(run: PipelineRun) -> None:
     if not any(output.artifact == QUERIES.pattern for record in run.manifest.items() for output in record.outputs):
         return
     try:
+        license = card.license_of(run.spec.config)
         code = [f"{name} {digest}" for name, digest in run.code.closure(card.__name__).items()]
-        made_from = digest_json([run.spec.config.card.license, *code])
+        made_from = digest_json([license, *code])
         if not run.store.exists(CARD_STAMP) or run.store.read(CARD_STAMP) != card.stamp_of(run.store, made_from):
-            card.write_card(run.store.root, run.spec.config.card.license)
+            card.write_card(run.store.root, license)
             run.store.write(CARD_STAMP, card.stamp_of(run.store, made_from))
     except SkillweaveError as error:
         print(f"warning: no card: {error}", file=sys.stderr)

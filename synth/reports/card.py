@@ -16,6 +16,7 @@ from skillweave.base.command import counted
 from skillweave.base.errors import ArtifactError
 from skillweave.base.manifest import MANIFEST, Manifest
 from skillweave.base.store import Store, digest_file
+from skillweave.config.sections import Config
 from skillweave.schema.evaluation import AgentSummary, EvaluationSummary
 from skillweave.schema.reports import Diversity
 from skillweave.schema.task import Task
@@ -89,6 +90,12 @@ def stamp_of(store: Store, made_from: str) -> bytes:
     return "\n".join([made_from, *(f"{digest_file(store.file(path))} {path}" for path in paths)]).encode()
 
 
+def license_of(config: Config) -> str | None:
+    """The licence that a configuration gives; None: it follows from who wrote the dataset."""
+    # Services of one's own are asked like the built-in ones, and are under whatever licence their author gave them.
+    return config.card.license or ("unknown" if config.catalogue else None)
+
+
 def _authors_license(dataset: Dataset) -> str:
     """The licence that follows from who wrote the dataset."""
     manifest = Manifest(dataset.store) if dataset.store.exists(MANIFEST) else None
@@ -97,12 +104,13 @@ def _authors_license(dataset: Dataset) -> str:
 
 
 def _license_text(dataset: Dataset, license: str | None) -> str:
-    if license is not None:
+    if license not in (None, "unknown"):
         return f"{text(license)}, {LICENSE_GIVEN} (`card.license`)."
-    if _authors_license(dataset) == OFFLINE_LICENSE:
+    if license is None and _authors_license(dataset) == OFFLINE_LICENSE:
         return f"{OFFLINE_LICENSE}: the built-in offline author wrote all of it, from a catalogue of that licence."
     return (
-        "unknown: models wrote it, or nothing says who did. Whoever made it decides: set `card.license` in the "
+        "unknown: models or services of one's own wrote it, or nothing says who did. Whoever made it decides: set "
+        "`card.license` in the "
         "configuration, then `python -m synth card`."
     )
 

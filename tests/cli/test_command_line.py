@@ -159,4 +159,7 @@ def test_a_full_output_is_told_in_a_line() -> None:
         command = [sys.executable, "-m", "synth", "init-config", "-"]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ended.returncode == 1
-    assert ended.stderr == "error: the system refused to go on: No space left on device\n"
+    assert ended.stderr == (
+        "error: the system refused to go on: No space left on device; free space or files there (df -h, df -i); "
+        "what is written is kept, and the same command goes on from there\n"
+    )

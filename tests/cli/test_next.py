@@ -11,7 +11,7 @@ import pytest
 from skillweave.base import command
 from skillweave.base.command import advise_as, command_line, repeat_line, rollout_line, run_command, shell_word
 from synth.cli.app import main as synth_main
-from synth.offline.services import services_for
+from synth.offline.services import built_in
 from tests.commands import Done, ran
 from tests.rollout.offline_agents.clinic import a_dataset
 from tests.shared import ROOT
@@ -126,7 +126,7 @@ def test_a_new_configuration_is_run_as_proposed(place: Path, capsys: pytest.Capt
     run = following(synth(capsys, "init-config", str(place / "my config.yaml")))
     assert "nothing was written; next: " in shell(f"{run} --outputs-dir {shell_word(place / 'out')} --dry-run")
     service = shlex.split(following(synth(capsys, "list-services")))[-1]
-    assert services_for(service)
+    assert built_in().services_for(service)
 
 
 def test_rollouts_go_to_a_folder_that_nobody_has(place: Path) -> None:

@@ -96,8 +96,12 @@ def test_a_run_elsewhere_makes_the_same_bytes(outputs: Path, direct: Direct) -> 
     assert differing(artifacts(outputs), direct.artifacts) == []
 
 
-def test_what_is_made_elsewhere_is_rolled_out_scored_exported_and_verified(installed: Installed, outputs: Path) -> None:
-    rolled = installed.run("rollout", "run", "--agent", "offline/oracle", "--outputs", "outputs")
+def test_what_is_made_elsewhere_is_rolled_out_scored_exported_and_verified(
+    installed: Installed, outputs: Path, tmp_path: Path
+) -> None:
+    config = str(tmp_path / "my config.yaml")
+    assert installed.run("synth", "init-config", config).returncode == 0
+    rolled = installed.run("rollout", "run", "--agent", "offline/oracle", "--outputs", "outputs", "--config", config)
     assert rolled.returncode == 0, rolled.stderr
     assert "next: skillweave evaluator run " in rolled.stdout
     scored = installed.run("evaluator", "run")

@@ -13,14 +13,14 @@ from evaluator.kinds import KINDS
 from evaluator.report.results import write_ladder
 from skillweave.base.manifest import ItemRecord, Manifest
 from skillweave.base.store import Store
-from skillweave.config.sections import CardConfig
+from skillweave.config.sections import CardConfig, Config
 from skillweave.schema.evaluation import AgentSummary, Ladder, PassCount, Rung, UserFigures
 from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
 from synth.cli.app import main
 from synth.cli.options import PipelineSource
 from synth.planner.plan import PlanStatus
-from synth.reports.card import JUDGED_STEP, card_of, write_card
+from synth.reports.card import JUDGED_STEP, card_of, license_of, write_card
 from synth.reports.card_contents import contents
 from synth.reports.card_sections import SEARCH_STATES, table, text, users
 from synth.reports.task_table import rows_by_split, table_faults
@@ -157,6 +157,12 @@ def test_a_cell_is_text_and_no_markup() -> None:
     assert text("a|b\n<i>") == "a\\|b \\<i\\>"
     assert table(("name", "n"), [("x", 1234)]) == ["| name | n |", "| --- | ---: |", "| x | 1,234 |", ""]
     assert table(("name",), []) == []
+
+
+def test_services_of_ones_own_are_under_no_licence_that_anybody_knows() -> None:
+    assert license_of(Config()) is None
+    assert license_of(Config(catalogue=["services"])) == "unknown"
+    assert license_of(Config(catalogue=["services"], card=CardConfig(license="mit"))) == "mit"
 
 
 @pytest.mark.parametrize("license", ["", "a: b", "x\ny", "-"])
