@@ -109,9 +109,8 @@ def _license_text(dataset: Dataset, license: str | None) -> str:
     if license is None and _authors_license(dataset) == OFFLINE_LICENSE:
         return f"{OFFLINE_LICENSE}: the built-in offline author wrote all of it, from a catalogue of that licence."
     return (
-        "unknown: models or services of one's own wrote it, or nothing says who did. Whoever made it decides: set "
-        "`card.license` in the "
-        "configuration, then `python -m synth card`."
+        "unknown: models wrote it, or services of one's own, or nothing says who did. Whoever made it decides: set "
+        "`card.license` in the configuration, then `python -m synth card`."
     )
 
 

@@ -324,6 +324,9 @@ class UnsupportedFields:
         named = [field for field in present if _is_param(field, report.param)]
         if not named and re.split(r"\W", report.param)[0] not in NEVER_CHANGED:
             named = [field for field in present if re.search(field.words, report.words, re.IGNORECASE)]
+        if "must be passed back" in report.words:
+            # DeepSeek's "reasoning_content in the thinking mode must be passed back" is no word against the effort.
+            return None
         if not named and not WANTED.search(report.words):
             words = f"{report.param} {report.words}"
             named = [field for field in _added_fields(body) if re.search(field.words, words, re.IGNORECASE)]

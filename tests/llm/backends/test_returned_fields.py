@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -178,8 +179,8 @@ def test_a_field_that_is_asked_for_is_not_left_out() -> None:
         ScriptedServer(reply(calling(reasoning_content="Hm.")), asks) as server,
         pytest.raises(Exception, match="must"),
     ):
-        conversed(a_spec("openai", server))
-    assert len(server.heard) == 2
+        conversed(replace(a_spec("openai", server), reasoning_effort="high"))
+    assert [heard.body["reasoning_effort"] for heard in server.heard] == ["high", "high"]
 
 
 def test_a_strict_endpoint_that_adds_nothing_gets_nothing_added() -> None:
