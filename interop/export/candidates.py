@@ -21,7 +21,7 @@ class RolloutFolder(NamedTuple):
     """A folder of trajectories, or one file. Ids are the folder's own: two folders may have the same."""
 
     path: Path
-    index: RolloutIndex
+    rollouts: RolloutIndex
 
 
 def find_folders(paths: Sequence[Path]) -> list[RolloutFolder]:
@@ -35,7 +35,7 @@ def find_folders(paths: Sequence[Path]) -> list[RolloutFolder]:
     holders: dict[Path, Path] = {}
     for path in paths:
         folder = RolloutFolder(path, find_rollouts(path))
-        for file in folder.index.files:
+        for file in folder.rollouts.files:
             other = holders.setdefault(file.resolve(), path)
             if other is not path:
                 raise ConfigError(

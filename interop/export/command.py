@@ -66,7 +66,7 @@ class ExportRun:
     def request(self) -> dict[str, Json]:
         """What decides the bytes of the export, apart from code."""
         options = self.options
-        digests = sorted(place.digest.hex() for folder in self.rollouts for place in folder.index.places.values())
+        digests = sorted(place.digest.hex() for folder in self.rollouts for place in folder.rollouts.places.values())
         return {
             "format": options.format,
             "split": options.split,

@@ -20,6 +20,8 @@ class CommandGroup(TyperGroup):
                 repeats = getattr(one, "multiple", True) or getattr(one, "count", False) or one.nargs != 1
                 if one in given[:number] and not is_flag and not repeats:
                     raise typer.BadParameter(
-                        "given more than once, and takes one value; give it once", ctx=looking, param=one
+                        "given more than once, and takes one value; give it once",
+                        ctx=looking,
+                        param_hint=f"'{one.opts[0]}'",
                     )
         return name, command, rest

@@ -10,12 +10,28 @@ from tests.interop_targets.environments import TORCH
 from tests.interop_targets.target import in_target
 
 pytestmark = pytest.mark.interop
-FAMILIES = ("qwen2_5", "qwen3", "llama3_1", "llama3_2", "glm4moe", "gptoss", "gemma4", "deepseekv3_training")
+FAMILIES: tuple[str, ...] = (
+    "qwen2_5",
+    "qwen3",
+    "llama3_1",
+    "llama3_2",
+    "glm4moe",
+    "gptoss",
+    "gemma4",
+    "deepseekv3_training",
+)
 FAMILIES += ("nemotron_3_nano", "lfm2_2_5", "qwen3_5_think")
 """Families with tools, as TRL ships their templates. Cohere's and Gemma 3's, for example, know no tools."""
 CHATS = ("qwen2_5", "qwen3", "llama3_2", "glm4moe", "phi3")
 """Families for what has no calls of its own: prompts, and conversations in the form of ReAct."""
-SWIFT = ("qwen2_5/hermes", "qwen3/hermes", "qwen2_5/react_en", "llama3_2/llama3", "glm4/glm4", "qwen3/qwen3_coder")
+SWIFT: tuple[str, ...] = (
+    "qwen2_5/hermes",
+    "qwen3/hermes",
+    "qwen2_5/react_en",
+    "llama3_2/llama3",
+    "glm4/glm4",
+    "qwen3/qwen3_coder",
+)
 SWIFT += ("mistral_2501/mistral", "deepseek_v3_1/deepseek_v3_1", "gemma4/gemma4", "chatml/toolbench")
 LONGEST = 4
 """Conversations that every template renders: those with the most turns."""
