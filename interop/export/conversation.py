@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from interop.export.format import LeftOut
-from skillweave.base.call_text import read_arguments
+from skillweave.base.call_arguments import read_arguments
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import (
     STOP,

@@ -12,7 +12,7 @@ import operator
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from skillweave.base.call_text import read_arguments
+from skillweave.base.call_arguments import read_arguments
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import Message, ToolCall
 

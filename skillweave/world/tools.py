@@ -8,9 +8,9 @@ import json
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from skillweave.base.call_text import MAX_ARGUMENT_CHARACTERS as MAX_ARGUMENT_CHARACTERS
-from skillweave.base.call_text import read_arguments
-from skillweave.base.call_text import valid_text as valid_text
+from skillweave.base.call_arguments import MAX_ARGUMENT_CHARACTERS as MAX_ARGUMENT_CHARACTERS
+from skillweave.base.call_arguments import read_arguments
+from skillweave.base.call_arguments import valid_text as valid_text
 from skillweave.schema.blueprint import Blueprint
 from skillweave.schema.contract import DECLINE, TRANSFER, CallResult, Parameter, ParameterType, Tool
 from skillweave.schema.record import Json

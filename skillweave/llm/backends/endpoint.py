@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from skillweave.base.call_text import valid_text
+from skillweave.base.call_arguments import valid_text
 from skillweave.base.errors import ConfigError, StopError
 from skillweave.base.proxy import proxy_for
 from skillweave.llm.backends.backend import DEADLINE, Reply, Request

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from skillweave.base.call_text import read_arguments
+from skillweave.base.call_arguments import read_arguments
 from skillweave.llm.backends.backend import REASONING_FIELD, Reply, Request, Stop, Tokens
 from skillweave.llm.backends.body import BodyError, Events, TokenCount, WireModel, read
 from skillweave.llm.backends.endpoint import SdkBackend
