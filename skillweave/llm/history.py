@@ -60,8 +60,9 @@ def valid_history(
             place = end
         elif message.content and message.content.strip():
             _append(history, message)
-        elif message.role == "user":
-            _append(history, Message(role="user", content=SILENCE))
+        elif message.role != "system":
+            # An author's empty answer stays a turn, or the complaint about it would join the question.
+            _append(history, Message(role=message.role, content=SILENCE))
     if all(message.role == "system" for message in history):
         history.append(Message(role="user", content=BEGINNING))
     return history

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from skillweave.llm.ask import GO_ON
+from skillweave.llm.history import valid_history
 from skillweave.llm.replay import CassetteEntry
 from tests.authors.apis import Said, Spoken, Turn, act_of, understood
 from tests.authors.tellings import Tellings
@@ -170,8 +171,7 @@ def read_takes(cassette: Path) -> list[CassetteEntry]:
 
 def turns_of(take: CassetteEntry) -> tuple[Turn, ...]:
     """What was said before a take's reply, as an endpoint sees it."""
-    said = [(message.role, message.content or "") for message in take.messages]
-    return tuple((str(role), text) for role, text in said if text.strip())
+    return tuple((str(message.role), message.content or "") for message in valid_history(take.messages))
 
 
 def counted(said: Said, spoken: Spoken) -> Said:
