@@ -89,7 +89,8 @@ def test_wrong_usage_is_told_in_a_line(
 ) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("seed: 7")
-    code, lines = fail(["run", "--config", str(path), "--outputs-dir", str(tmp_path / "out"), *arguments], capsys)
+    outputs = [] if "--outputs-dir" in arguments else ["--outputs-dir", str(tmp_path / "out")]
+    code, lines = fail(["run", "--config", str(path), *outputs, *arguments], capsys)
     assert (code, len(lines)) == (2, 1)
     assert complaint in lines[0]
     assert not (tmp_path / "out").exists()
