@@ -297,7 +297,9 @@ def compare_settings(old: dict[str, Json], new: dict[str, Json], path: str = "")
         default.
     """
     unknown: list[str] = []
-    for key in sorted({*old, *new} - {"asked"}):
+    for key in dict.fromkeys([*new, *old]):
+        if key == "asked":
+            continue
         before, now, name = old.get(key), new.get(key), f"{path}{key}"
         if key not in old:
             unknown += [f"{name}; it is taken to be {_short(now)}"] * (now not in DEFAULTS)

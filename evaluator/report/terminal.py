@@ -92,6 +92,8 @@ def show_summary(summary: EvaluationSummary, *, is_whole: bool = True) -> None:
     else:
         _print_failures(summary.by_agent)
     for agent in summary.by_agent:
+        if agent.calls_as_text is not None:
+            print_line(f"WARNING: {agent.calls_as_text.calls} of {agent.calls_as_text.replies} {NO_PARSER}")
         if agent.simulated_user.is_unreliable:
             print_line(
                 f"WARNING: {agent.user} left {_percent(agent.simulated_user.left_share)} of its conversations with "
@@ -197,8 +199,6 @@ def _figures(group: TrialGroup) -> tuple[str, ...]:
 
 def _print_notes(agent: AgentSummary) -> None:
     confirmation, replay = agent.confirmation, agent.replay
-    if agent.calls_as_text is not None:
-        print_line(f"WARNING: {agent.calls_as_text.calls} of {agent.calls_as_text.replies} {NO_PARSER}")
     if confirmation.unconfirmed:
         print_line(f"writes without the user's word in {confirmation.unconfirmed} of {confirmation.checked} results")
     if replay.differs:

@@ -55,7 +55,8 @@ def test_wrong_usage_is_told_in_the_form_of_the_call(installed: Installed) -> No
     missing = installed.run("synth", "run", "--config", "missing.yaml")
     assert missing.returncode == 2
     assert missing.stderr == (
-        "error: configuration 'missing.yaml' does not exist; write one with: skillweave synth init-config\n"
+        "error: configuration 'missing.yaml' does not exist; "
+        "write one with: skillweave synth init-config missing.yaml\n"
     )
     assert "python -m" not in installed.run("rollout", "run", "--outputs-dir", "missing").stderr
 
@@ -106,7 +107,7 @@ def test_what_is_made_elsewhere_is_rolled_out_scored_exported_and_verified(
     assert "next: skillweave evaluator run " in rolled.stdout
     scored = installed.run("evaluator", "run")
     assert scored.returncode == 0, scored.stderr
-    assert "skillweave evaluator show ID" in scored.stdout
+    assert "next: skillweave evaluator show " in scored.stdout
     assert (outputs / "evaluation" / "report.html").is_file()
     exported = installed.run("interop", "export", "openai", "--rollouts", "rollouts", "--to", "exported")
     assert exported.returncode == 0, exported.stderr

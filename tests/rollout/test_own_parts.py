@@ -57,7 +57,7 @@ def test_a_task_that_cannot_be_made_does_not_cost_the_others(tmp_path: Path, cap
     status, shown, errors = ran(tmp_path, capfd, tasks=f"{HERE}:one_task_fails")
     assert (status, errors) == (1, [])
     assert "cannot be read: sum-0#0: RuntimeError: it is broken" in shown
-    assert "1 trajectories are owed" in shown
+    assert "1 trajectory owed, 1 kept in " in shown
     assert len((tmp_path / "rollouts" / "general.jsonl").read_text().splitlines()) == 1
 
 

@@ -69,10 +69,10 @@ def trajectories(folder: Path) -> list[dict[str, Any]]:
 
 
 def said(messages: list[dict[str, Any]]) -> str:
-    """What an agent says and calls in a conversation, whatever the form of arguments."""
+    """What an agent says and calls in a conversation, whatever the form of arguments and however calls are grouped."""
     own = [message for message in messages if message["role"] == "assistant"]
-    calls = [[_call(call["function"]) for call in message.get("tool_calls") or ()] for message in own]
-    return json.dumps([[message.get("content") for message in own], calls])
+    calls = [_call(call["function"]) for message in own for call in message.get("tool_calls") or ()]
+    return json.dumps([[message["content"] for message in own if message.get("content")], calls])
 
 
 def calls_in(messages: list[dict[str, Any]]) -> int:

@@ -181,7 +181,8 @@ def test_another_run_is_refused_in_the_same_folder(whole: Path, small: Path, tmp
 
 
 def test_a_gain_that_may_be_chance_is_rejected_by_the_stricter_rule(small: Path, tmp_path: Path) -> None:
-    config = a_config(tmp_path, small, evaluation={"rule": "significant", "level": 0.0001, "eval_test": False})
+    strict = {"rule": "significant", "level": 0.0001, "eval_test": False}
+    config = a_config(tmp_path, small, items={"train_size": 32, "val_size": 5}, evaluation=strict)
     assert trained(config, tmp_path / "out").returncode == 0
     reasons = [step["reason"] for step in history_of(tmp_path / "out") if step["action"] == "reject"]
     assert "chance" in reasons
@@ -201,7 +202,7 @@ def test_a_skill_is_scored_without_training(whole: Path, small: Path, tmp_path: 
     [
         (["--eval-only"], "--eval-only and --skill FILE belong together"),
         (["--set", "skill.model=offline/author"], "cannot reflect on conversations"),
-        (["--set", "skill.items.tasks=[nowhere]"], "skill.items has nothing for train"),
+        (["--set", "skill.items.tasks=[nowhere]"], "skill.items.tasks 'nowhere' matches none"),
         (["--set", "skill.optimizer.lr_scheduler=steep"], "skill.optimizer.lr_scheduler"),
         (["--set", "skill.optimiser={}"], "did you mean 'optimizer'?"),
         (["--set", "skill.skill_init=missing.md"], "name a Markdown file"),

@@ -13,6 +13,6 @@ def agents(small: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     folders = {name: tmp_path_factory.mktemp(name) for name in ("oracle", "careless", "nothing")}
     for name, folder in folders.items():
         places = ["--config", "config.yaml", "--outputs-dir", str(small), "--rollouts-dir", str(folder)]
-        done = ran("rollout", "run", *places, "--limit", "16", "--agent", f"offline/{name}", "--trials", "1")
+        done = ran("rollout", "run", *places, "--limit", "30", "--agent", f"offline/{name}", "--trials", "1")
         assert done.returncode == 0, done.stderr
     return folders

@@ -129,7 +129,7 @@ def test_the_command_says_it_in_ten_lines_and_writes_the_same_bytes_again(
     lines = given(tmp_path / "one").splitlines()
     given(tmp_path / "two")
     assert len(lines) <= 10
-    assert lines[-1].startswith("wrote traces.json and traces.html in ")
+    assert lines[-1].startswith("wrote traces.html, for a browser, and traces.json in ")
     assert "100.0% passed" in "\n".join(lines)
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["traces.html", "traces.json"]
     for name in ("traces.json", "traces.html"):
