@@ -22,6 +22,8 @@ LONGEST_ID = 64
 """Characters of a call's id."""
 WRITTEN = "written"
 """The field of an assistant's message that holds the whole text in which its model wrote words and thoughts."""
+FIELD_REASONING = "field_reasoning"
+"""The field that holds what came as reasoning in a field of its own, where thoughts in the text were joined to it."""
 USABLE_ID = re.compile(rf"[!-~]{{1,{LONGEST_ID}}}")
 
 
@@ -137,9 +139,12 @@ class Agent:
         written, field = extra.get(WRITTEN), extra.get(REASONING_FIELD)
         if written is None and not message.reasoning_content:
             return message
-        changes: dict[str, Json] = {} if written is None else {WRITTEN: None}
+        changes: dict[str, Json] = {}
+        if written is not None:
+            # What came in a field goes back exactly: thoughts in the text were joined to it for the record alone.
+            changes = {WRITTEN: None, FIELD_REASONING: None, "reasoning_content": extra.get(FIELD_REASONING)}
         if self.settings.replay_reasoning and written is not None:
-            changes |= {"content": written} if field else {"content": written, "reasoning_content": None}
+            changes |= {"content": written}
         elif not self.settings.replay_reasoning and not (message.tool_calls and field):
             # DeepSeek refuses a call whose reasoning does not come back beside it.
             changes |= {"reasoning_content": None}
@@ -201,4 +206,6 @@ def _extras(reply: Reply) -> dict[str, Json]:
         extras["refusal"] = reply.refusal
     if reply.written is not None:
         extras[WRITTEN] = valid_text(reply.written)
+    if reply.field_reasoning is not None:
+        extras[FIELD_REASONING] = valid_text(reply.field_reasoning)
     return extras

@@ -285,7 +285,10 @@ def _sum(usages: Iterable[SpeakerUsage]) -> SpeakerUsage:
 
 
 def _refused(step: AgentStep) -> str:
-    return f"refused: {step.reply.refusal}" if step.reply.refusal else "the endpoint withheld the answer"
+    if step.reply.refusal:
+        return f"refused: {step.reply.refusal}"
+    words = step.reply.withheld
+    return f"the endpoint withheld the answer: {words}" if words else "the endpoint withheld the answer"
 
 
 def _is_broken(ended: Ending) -> bool:

@@ -220,6 +220,8 @@ class _Dialogue(Generic[T]):
             kind, reason = "refused", f"{self.author.name} refused to answer: {reply.refusal[:SHOWN]!r}"
         elif reply.stop == "content_filter":
             kind, reason = "withheld", f"the content filter of {self.author.name} withheld the answer"
+            if reply.withheld:
+                reason = f"{reason}: {reply.withheld[:SHOWN]!r}"
         else:
             return
         self.ledger.complain(key, kind)

@@ -22,6 +22,8 @@ LONGEST_NAME = 64
 NO_NAME = "unnamed"
 UNREADABLE = "INVALID_JSON"
 """The key under which unreadable arguments go back, as Anthropic's documentation has it for its own models."""
+MAX_UNREADABLE = 4000
+"""Characters of unreadable arguments that go back: a runaway call of a megabyte would fill every later request."""
 ANY_ID = re.compile(r"\S+")
 CALL_ID = "call{:05}"
 """Ids of calls that came without a usable one: nine letters and digits, the only form that Mistral takes."""
@@ -163,5 +165,7 @@ def valid_arguments(arguments: str | dict[str, Json]) -> str | dict[str, Json]:
     if read_arguments(arguments).values is None:
         # An object that cannot be read has no JSON, and is written out.
         shown = arguments if isinstance(arguments, str) else repr(arguments)
+        if len(shown) > MAX_UNREADABLE:
+            shown = f"{shown[:MAX_UNREADABLE]}..."
         return json.dumps({UNREADABLE: shown}, ensure_ascii=False)
     return arguments if not isinstance(arguments, str) or arguments.strip() else "{}"

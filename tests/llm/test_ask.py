@@ -156,6 +156,7 @@ def test_a_conversation_that_no_longer_fits_is_no_answer(a_question: Maker) -> N
     [
         (Reply("", stop="content_filter", refusal="I won't."), 'refused to answer: "I won\'t."'),
         (Reply("[1", stop="content_filter"), "the content filter of offline/script withheld the answer"),
+        (Reply("", stop="content_filter", withheld="Too violent."), "withheld the answer: 'Too violent.'"),
     ],
 )
 def test_a_refusal_is_not_argued_with(a_question: Maker, reply: Reply, words: str) -> None:

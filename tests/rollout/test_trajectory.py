@@ -123,10 +123,11 @@ def test_refusals_and_full_windows_end_it_and_are_scored(
     check_history(record.messages)
 
 
-def test_the_words_of_a_refusal_are_in_the_error() -> None:
-    record = talk(Reply(text="", stop="content_filter", refusal="I will not."))
+@pytest.mark.parametrize("field", ["refusal", "withheld"])
+def test_the_words_of_a_refusal_are_in_the_error(field: str) -> None:
+    record = talk(Reply(text="", stop="content_filter", **{field: "Not this."}))  # type: ignore[arg-type]
     assert record.error is not None
-    assert "I will not." in record.error.message
+    assert "Not this." in record.error.message
 
 
 @pytest.mark.parametrize(

@@ -314,13 +314,15 @@ def _tool_call(block: _Block) -> ToolCall:
 
 def _joined_blocks(events: Sequence[_MessageEvent]) -> list[_Block]:
     """The blocks that the events of a stream build up, in order."""
-    blocks: dict[int, dict[str, Any]] = {}
+    blocks: list[tuple[int, dict[str, Any]]] = []
     for event in events:
+        # Gateways give two blocks one index, or none at all: then the last one that began is meant.
+        begun = next((block for index, block in reversed(blocks) if index == event.index), None)
         if event.type == "content_block_start" and event.content_block is not None:
-            blocks[event.index] = event.content_block.model_dump(exclude_unset=True)
-        elif event.type == "content_block_delta" and event.delta is not None and event.index in blocks:
-            _extend(blocks[event.index], event.delta)
-    return [_Block.model_validate(blocks[index]) for index in sorted(blocks)]
+            blocks.append((event.index, event.content_block.model_dump(exclude_unset=True)))
+        elif event.type == "content_block_delta" and event.delta is not None and begun is not None:
+            _extend(begun, event.delta)
+    return [_Block.model_validate(block) for _, block in sorted(blocks, key=lambda pair: pair[0])]
 
 
 def _extend(block: dict[str, Any], delta: _Delta) -> None:

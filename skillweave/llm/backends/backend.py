@@ -151,12 +151,16 @@ class Reply:
     """Whether it comes from the reply cache."""
     refusal: str | None = None
     """The words in which the model refused."""
+    withheld: str | None = None
+    """The endpoint's words, where it refused to have the content answered."""
     tokens: Tokens | None = None
     """None if they were not asked for."""
     blocks: tuple[Mapping[str, Json], ...] = ()
     """Reasoning in the provider's own signed form. A message carries it as `thinking_blocks`, to be sent back as is."""
     written: str | None = None
     """The text as the model wrote it, where thoughts stood in it: for models that are sent their earlier reasoning."""
+    field_reasoning: str | None = None
+    """What came in that field alone, where thoughts in the text were joined to it: it has to go back exactly."""
     reasoning_field: str = ""
     """The field in which the endpoint sent the reasoning, and wants it back; empty if it came otherwise."""
     fields: Mapping[str, Json] = field(default_factory=dict)
@@ -167,6 +171,8 @@ class Reply:
         if words != self.text:
             given = self.text
             object.__setattr__(self, "text", words)
+            if self.reasoning_field:
+                object.__setattr__(self, "field_reasoning", self.reasoning)
             object.__setattr__(self, "reasoning", join_thoughts(self.reasoning, thoughts))
             object.__setattr__(self, "written", given)
 

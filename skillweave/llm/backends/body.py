@@ -1,21 +1,24 @@
 """Decode what endpoints send: JSON bodies and server-sent events.
 
-What an endpoint sends is not trusted until it is validated. A body that parsers read differently (a key twice, NaN)
-is refused, and so is one that is nested too deep. Bodies and streams are bounded in size. The SDKs' own decoders do
-none of this, which is why streams are cut into events here.
+What an endpoint sends is not trusted until it is validated. Bodies and streams are bounded in size and depth. What the
+model wrote as the arguments of a call never makes a body unreadable: arguments that parsers read differently (a key
+twice, NaN) become a text, which is answered as the model's fault. The SDKs' own decoders do none of this, which is why
+streams are cut into events here.
 """
 
 import asyncio
+import codecs
 import contextlib
 import html
 import json
 import math
 import re
 from collections.abc import AsyncIterator, Mapping
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
+from skillweave.base.call_arguments import read_arguments
 from skillweave.schema.record import Json
 
 MOST_BYTES = 64 * 1024 * 1024
@@ -26,6 +29,8 @@ MAX_DEPTH = 128
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 MOST_TOKENS = 10**9
 """The bound on what an endpoint says to have counted."""
+MAX_DIGITS = 1000
+"""The bound on a whole number's digits."""
 SHOWN = 200
 """Characters of a faulty body that an error shows."""
 WORDS = ("error", "title", "message", "detail", "errors", "msg", "description", "metadata", "raw")
@@ -43,9 +48,23 @@ P = TypeVar("P", bound="WireModel")
 
 
 class WireModel(BaseModel):
-    """The base of all that is read from an answer: unknown fields are ignored."""
+    """The base of all that is read from an answer: unknown fields are ignored, and null counts as left out."""
 
-    model_config = ConfigDict(extra="ignore", protected_namespaces=())
+    model_config = ConfigDict(extra="ignore", protected_namespaces=(), coerce_numbers_to_str=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: Any) -> Any:
+        # Gateways fill what they do not know with null: `"function": null`, `"tool_calls": [null]`.
+        if not isinstance(value, dict):
+            return value
+        given = {name: part for name, part in value.items() if part is not None}
+        return {
+            name: [element for element in part if element is not None]
+            if isinstance(part, list) and all(element is None or isinstance(element, dict) for element in part)
+            else part
+            for name, part in given.items()
+        }
 
 
 TokenCount = Annotated[
@@ -125,6 +144,9 @@ def _is_error(value: Json) -> bool:
         return bool(value) and all(isinstance(part, dict) and _is_error(part) for part in value)
     if not isinstance(value, dict):
         return False
+    # OpenRouter puts what went wrong at a provider into the choice.
+    if _choice_error(value):
+        return True
     # OpenAI puts an error into a field of that name; Anthropic sends an event of that type; vLLM calls the object so.
     if value.get("error") or "error" in (value.get("type"), value.get("object")):
         return True
@@ -132,25 +154,33 @@ def _is_error(value: Json) -> bool:
     return not ANSWERS & value.keys() and bool(_words(value, MAX_ERROR_DEPTH))
 
 
+def _choice_error(value: dict[str, Json]) -> Json:
+    choices = value.get("choices")
+    found = [choice.get("error") for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    return next((error for error in found if error), None)
+
+
 def decode(body: bytes) -> Json:
     """Decode a body, or the data of an event.
 
     Raises:
-        BodyError: It is no JSON, or none that all parsers read alike.
+        BodyError: It is no JSON, or is nested too deep.
         TooLargeError: It is too large.
         SentError: It is an error of the endpoint.
     """
     if len(body) > MOST_BYTES:
         raise TooLargeError
     try:
-        value: Json = json.loads(body, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
-        _check_depth(value)
+        value = _tidy(
+            json.loads(body, object_pairs_hook=_object, parse_constant=_Number, parse_float=_number, parse_int=_integer)
+        )
     except RecursionError:
         raise _body_error(TOO_DEEP, body) from None
     except ValueError as error:
         raise _body_error(str(error), body) from None
     if _is_error(value):
-        raise SentError(value)
+        inner = _choice_error(value) if isinstance(value, dict) and not value.get("error") else None
+        raise SentError({"error": inner} if inner else value)
     return value
 
 
@@ -177,31 +207,81 @@ def _body_error(fault: str, body: bytes) -> BodyError:
     return BodyError(f"no JSON ({fault}): {body[:SHOWN]!r}")
 
 
-def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+class _Pairs(dict[str, Json]):
+    """An object with a key twice."""
+
+    def __init__(self, pairs: list[tuple[str, Json]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+class _Number(float):
+    """A number that not all parsers read alike, with its text."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "_Number":
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return members
+    return members if len(members) == len(pairs) else _Pairs(pairs)
 
 
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _finite(text: str) -> float:
+def _number(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"number {text[:40]} is too large")
-    return value
+    return value if math.isfinite(value) else _Number(text)
 
 
-def _check_depth(value: Json) -> None:
-    level: list[Json] = [value]
-    for _ in range(MAX_DEPTH):
+def _integer(text: str) -> int | float:
+    # Python itself refuses to read thousands of digits.
+    return int(text) if len(text) <= MAX_DIGITS else _Number(text)
+
+
+def _tidy(value: Json) -> Json:
+    """A value with each call's arguments as text if they are no readable object, wherever a protocol has them.
+
+    Of what else parsers read differently, a number is null, and of two equal keys the last counts, as it does almost
+    everywhere.
+
+    Raises:
+        ValueError: What is left is nested too deep.
+    """
+    root: list[Json] = [value]
+    level: list[Json] = [root]
+    for _ in range(MAX_DEPTH + 1):
+        for part in level:
+            if isinstance(part, dict):
+                name = "input" if part.get("type") == "tool_use" else "arguments"
+                given = part.get(name)
+                if given is not None and not isinstance(given, str):
+                    text = _text_of(given)
+                    if not isinstance(given, dict) or read_arguments(text).values is None:
+                        part[name] = text
+                for key, member in part.items():
+                    if isinstance(member, _Number):
+                        part[key] = None
+            elif isinstance(part, list):
+                part[:] = [None if isinstance(member, _Number) else member for member in part]
         level = [part for parent in level for part in _parts(parent)]
         if not level:
-            return
+            return root[0]
     raise ValueError(TOO_DEEP)
+
+
+def _text_of(value: Json) -> str:
+    """A value as JSON text, with what parsers read differently as it came."""
+    if isinstance(value, dict):
+        pairs = value.pairs if isinstance(value, _Pairs) else value.items()
+        return (
+            "{" + ", ".join([f"{json.dumps(key, ensure_ascii=False)}: {_text_of(part)}" for key, part in pairs]) + "}"
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join([_text_of(part) for part in value]) + "]"
+    return value.text if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
 
 
 def _parts(value: Json) -> list[Json]:
@@ -210,8 +290,8 @@ def _parts(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-async def read_event_stream(response: Any) -> Events:
-    """Read an HTTP response whose body is a stream of server-sent events.
+async def read_event_stream(response: Any) -> Events | Json:
+    """Read an HTTP response whose body is a stream of server-sent events, or one whole answer in its place.
 
     Raises:
         BodyError, TooLargeError, SentError: As `decode`.
@@ -229,9 +309,11 @@ async def read_event_stream(response: Any) -> Events:
             raise
     if response.num_bytes_downloaded > MOST_BYTES:
         raise TooLargeError
-    # Where an answer would have been streamed, some endpoints send an error as a whole body, with status 200.
+    # Where an answer would have been streamed, some endpoints send a whole body: the answer, or an error.
     with contextlib.suppress(BodyError):
-        decode(b"\n".join(others))
+        whole = decode(b"\n".join(others))
+        if not events and isinstance(whole, dict):
+            return whole
     return events
 
 
@@ -242,7 +324,10 @@ async def _event_data(parts: AsyncIterator[bytes], others: list[bytes]) -> Async
     """
     lines: list[bytes] = []
     name = b""
+    is_first = True
     async for line in _lines(parts):
+        if is_first:
+            line, is_first = line.removeprefix(codecs.BOM_UTF8), False
         if line.startswith((b"data:", b"error:")):
             # llama.cpp sends an error in a field of that name.
             lines.append(line.partition(b":")[2].removeprefix(b" "))
@@ -251,6 +336,10 @@ async def _event_data(parts: AsyncIterator[bytes], others: list[bytes]) -> Async
             if data.startswith(DONE):
                 await _drain(parts)
                 return
+            if not data.strip():
+                # An event without data is none.
+                name = b""
+                continue
             if name == b"error" and not data.lstrip().startswith((b"{", b"[")):
                 raise SentError(data.decode("utf-8", "replace"))
             yield data
@@ -259,7 +348,7 @@ async def _event_data(parts: AsyncIterator[bytes], others: list[bytes]) -> Async
             name = line[6:].strip()
         elif not line.startswith((b":", b"id:", b"retry:")):
             others.append(line)
-    if lines and not lines[0].startswith(DONE):
+    if any(lines) and not lines[0].startswith(DONE):
         yield b"\n".join(lines)
 
 

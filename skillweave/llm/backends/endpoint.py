@@ -23,6 +23,7 @@ from skillweave.llm.backends.backend import DEADLINE, Reply, Request
 from skillweave.llm.backends.body import BodyError, Events, SentError, decode, read_event_stream
 from skillweave.llm.backends.errors import (
     MOST_CHANGES,
+    SHOWN,
     ErrorReport,
     FieldChange,
     FieldPath,
@@ -245,7 +246,9 @@ class SdkBackend(ABC):
         report = error_report(error, self._key if self._key != NO_KEY else None)
         if report.exceeds_context:
             return Reply(text="", stop="context_window")
-        return Reply(text="", stop="content_filter") if report.refuses_content else report
+        if report.refuses_content:
+            return Reply(text="", stop="content_filter", withheld=report.words[:SHOWN] or None)
+        return report
 
     def _http(self, kind: type) -> Any:
         """An HTTP client of the SDK's class, with the limiter and the bound on sizes."""

@@ -32,6 +32,12 @@ FieldPath = tuple[str, ...]
 """Where a field stands in a body: its name, after the names of the objects around it."""
 WANTED = re.compile(r"\bmust be passed\b|\bmissing\b|\brequired\b", re.IGNORECASE)
 """By these words an endpoint asks for a field, as DeepSeek does for reasoning, and does not refuse it."""
+REFUSED = re.compile(
+    r"not supported|unsupported|unknown|not (permitted|allowed)|unrecognized|unexpected", re.IGNORECASE
+)
+"""By these words it refuses a field, whatever else is required."""
+FAULTS = re.compile(r"[;.]\s")
+"""Ends of faults and sentences: one may demand a field, and the next refuse another."""
 EACH = "[]"
 """In a path: every element of a list."""
 MESSAGE_FIELDS: Final[Mapping[FieldPath, frozenset[str]]] = {
@@ -54,7 +60,32 @@ CONTEXT_EXCEEDED: Final = (
     "maximum model length",
     "max_model_len",
     "prompt is too long",
+    "prompt too long",
+    "input is too long",  # Bedrock
+    "input token count",  # Gemini
+    "prompt token count",  # GitHub's models
+    "maximum prompt length",  # xAI
+    "maximum input length",
+    "maximum allowed length",  # SGLang
+    "`inputs` tokens + `max_new_tokens` must be",  # TGI
+    "`inputs` must have less than",  # Together
+    "reduce the length of the messages",  # Groq
+    "range of input length should be",  # Qwen
+    "exceeded model token limit",  # Kimi
+    "too many tokens: size limit exceeded",  # Cohere
 )
+FAULT_CONTEXT_EXCEEDED: Final = (
+    "exceeds maximum context length",
+    "exceeds the maximum context length",
+    "exceeded maximum context length",
+    "exceeded max context length",
+    "exceeds the context length",
+    "exceeds the available context size",
+    "maximum context length is",
+    "maximum context length exceeded",
+    "context_length_exceeded",
+)
+"""Whole statements, by which Ollama and llama.cpp say so with status 500: words alone may speak of the server."""
 CONTENT_REFUSED: Final = (
     "content_filter",
     "content_policy_violation",
@@ -74,7 +105,7 @@ ADVICE: Final = {
     404: "check the model's name and base_url",
     407: "give the proxy's user and password in its variable: http://user:password@host:port",
 }
-UNREACHED: Final = ("Cannot connect to host", "Server disconnected")
+UNREACHED: Final = ("Cannot connect to host", "Server disconnected", "[Errno ")
 BAD_REQUEST: Final = (400, 422)
 WRONG_REQUEST: Final = ("invalid_request_error", "BadRequestError", "unsupported_parameter", "unsupported_value")
 """Codes by which an error in a stream, which has no status, says that the request is wrong."""
@@ -107,6 +138,8 @@ class ErrorReport:
     @property
     def exceeds_context(self) -> bool:
         """Whether the conversation is longer than the model's context window."""
+        if self.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            return self._says(FAULT_CONTEXT_EXCEEDED)
         return self.status in (None, 400, 413, 422) and self._says(CONTEXT_EXCEEDED)
 
     @property
@@ -165,6 +198,9 @@ def error_report(error: Exception, secret: str | None) -> ErrorReport:
     what = f"status {status}" if status else "an error" if isinstance(error, SentError) else type(error).__name__
     cause = str(error.__cause__ or "") if status is None else ""
     message = words_of(_body(error)) or str(error)
+    location = _location(error) if status in REDIRECTS else ""
+    if location:
+        message = f"to {location!r}"
     if cause.startswith(UNREACHED):
         # The transport below the SDKs reports a failed connection as a timeout.
         what, message = "not reached", ""
@@ -202,6 +238,12 @@ def _status(error: Exception) -> int | None:
     return status if status is not None and 400 <= status < 600 else None
 
 
+def _location(error: Exception) -> str:
+    """Where a redirect points."""
+    response = vars(error).get("response")
+    return "" if response is None else str(response.headers.get("location") or "")
+
+
 def _proxy_status(error: Exception) -> int | None:
     """The status with which a proxy refused a tunnel; None if none did. The transport's error lies below the SDK's."""
     below = error.__cause__ and error.__cause__.__cause__
@@ -223,12 +265,21 @@ def _body(error: Exception) -> object:
     # The SDKs keep the field `error` alone, and of `{"error": true, "message": ...}` nothing but that.
     response = vars(error).get("response")
     try:
-        text: str = response.text if response is not None else ""
-        return json.loads(text) if text else vars(error).get("body")
-    except (ValueError, RecursionError):
-        return text
+        content: bytes = response.content if response is not None else b""
     except Exception:  # of the HTTP library: the body was not read
         return vars(error).get("body")
+    if not content:
+        return vars(error).get("body")
+    # Servers on Windows send UTF-8 with a byte order mark, or UTF-16. What is neither is shown as the library reads it.
+    encoding = json.detect_encoding(content)
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        text = str(response.text)  # type: ignore[union-attr]
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 @dataclass(frozen=True)
@@ -327,9 +378,8 @@ class UnsupportedFields:
         if "must be passed back" in report.words:
             # DeepSeek's "reasoning_content in the thinking mode must be passed back" is no word against the effort.
             return None
-        if not named and not WANTED.search(report.words):
-            words = f"{report.param} {report.words}"
-            named = [field for field in _added_fields(body) if re.search(field.words, words, re.IGNORECASE)]
+        if not named:
+            named = [field for field in _added_fields(body) if _is_refused(field, report)]
         changes = (_field_change(field, body, report) for field in named)
         return next((change for change in changes if change is not None), None)
 
@@ -384,6 +434,16 @@ def _without(part: Any, path: FieldPath) -> Any:
     if below:
         return {**part, name: _without(part[name], tuple(below))}
     return {key: value for key, value in part.items() if key != name}
+
+
+def _is_refused(field: OptionalField, report: ErrorReport) -> bool:
+    """Whether an error is about a field of messages, and does not ask for it. Each fault is judged by itself."""
+    about = [fault for fault in FAULTS.split(report.words) if re.search(field.words, fault, re.IGNORECASE)]
+    if not about and re.search(field.words, report.param, re.IGNORECASE):
+        about = [report.words]
+    if any(REFUSED.search(fault) for fault in about):
+        return True
+    return bool(about) and not any(WANTED.search(fault) for fault in about)
 
 
 def _is_param(field: OptionalField, param: str) -> bool:

@@ -8,13 +8,13 @@ without a finish reason was cut off, and is no answer.
 import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from skillweave.base.call_arguments import read_arguments
 from skillweave.llm.backends.backend import REASONING_FIELD, Reply, Request, Stop, Tokens
-from skillweave.llm.backends.body import BodyError, Events, TokenCount, WireModel, read
+from skillweave.llm.backends.body import BodyError, Events, SentError, TokenCount, WireModel, read
 from skillweave.llm.backends.endpoint import SdkBackend
 from skillweave.llm.backends.errors import OptionalField
 from skillweave.llm.backends.json_schema import response_format
@@ -29,6 +29,10 @@ RETURNED = ("extra_content", "reasoning_details", "thinking_blocks")
 """Fields of a message that have to come back: Gemini's signatures, OpenRouter's reasoning, Claude's behind LiteLLM."""
 TEXTS = ("text", "summary", "thinking", "data")
 """Fields inside of these that hold words, whose pieces may well be equal."""
+
+
+FAILED = ("error", "abort", "insufficient_system_resource")
+"""Finish reasons by which OpenRouter, vLLM and DeepSeek say that the provider failed, not the model."""
 
 
 class OpenAIEndpoint(SdkBackend):
@@ -180,6 +184,11 @@ class ChatCall(WireModel):
     function: ChatFunction = ChatFunction()
 
 
+def _call_list(calls: Any) -> Any:
+    # Some gateways send one call without a list, or `{}` for no calls.
+    return ([calls] if calls else []) if isinstance(calls, dict) else calls
+
+
 class ChatText(WireModel):
     text: str | None = None
 
@@ -187,7 +196,7 @@ class ChatText(WireModel):
 class ChatMessage(WireModel):
     content: str | list[ChatText] | None = None
     refusal: str | None = None
-    tool_calls: list[ChatCall] | None = None
+    tool_calls: Annotated[list[ChatCall] | None, BeforeValidator(_call_list)] = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     extra_content: Json = None
@@ -259,13 +268,15 @@ class _Chunk(WireModel):
 
 
 def read_completion(body: Json, *, tokens: bool = False) -> Reply:
-    """Read a completion; `tokens` keeps token ids and log probabilities. Raises BodyError if it is none."""
+    """Read a completion; `tokens` keeps token ids and log probabilities. Raises BodyError if it is none, SentError."""
     return _reply(read(ChatCompletion, body, MEANT), tokens=tokens)
 
 
 def _reply(completion: ChatCompletion, *, tokens: bool = False) -> Reply:
     """The first choice as a reply."""
     choice, usage = completion.choices[0], completion.usage or ChatUsage()
+    if choice.finish_reason in FAILED:
+        raise SentError(f"the endpoint broke its answer off with finish_reason {choice.finish_reason!r}")
     message, cached = choice.message, usage.prompt_tokens_details or ChatCachedTokens()
     return Reply(
         text=message.text,
@@ -365,7 +376,8 @@ def _joined_calls(pieces: Sequence[ChatCall]) -> list[ChatCall]:
             calls.append(piece)
         else:
             calls[place] = _extended(calls[place], piece)
-    return calls
+    # A name behind a whole call begins another one, unless nothing follows: then the last piece has repeated it.
+    return [call for at, call in enumerate(calls) if not any(_names_again(whole, call) for whole in calls[:at])]
 
 
 def _place_of(piece: ChatCall, calls: Sequence[ChatCall]) -> int | None:
@@ -402,6 +414,8 @@ def _place_of(piece: ChatCall, calls: Sequence[ChatCall]) -> int | None:
         return None
     if _repeats(call, piece):
         return place
+    if _names_again(call, piece):
+        return None
     # Nothing but a name, twice: two calls without arguments, unless id or index say that they are one.
     is_bare = not call.function.arguments and not piece.function.arguments
     is_bare_again = is_bare and not piece.id and piece.index is None
@@ -412,6 +426,13 @@ def _is_another(call: ChatCall, piece: ChatCall) -> bool:
     """Whether what begins like an object follows a whole one: Gemini and Ollama send whole calls, some without ids."""
     more = piece.function.arguments
     return _is_whole(call) and (isinstance(more, dict) or (more or "").lstrip().startswith("{"))
+
+
+def _names_again(call: ChatCall, piece: ChatCall) -> bool:
+    """Whether a piece, behind a whole call, has nothing but the same name and place."""
+    is_bare = not piece.id and not piece.function.arguments
+    is_same = piece.index == call.index and piece.function.name == call.function.name
+    return is_bare and is_same and not call.id and _is_whole(call)
 
 
 def _repeats(call: ChatCall, piece: ChatCall) -> bool:

@@ -214,8 +214,9 @@ def read_response_events(events: Sequence[Json], *, tokens: bool = False) -> Rep
     end = next((event.response for event in reversed(parts) if event.type in END_EVENTS), None)
     if end is None:
         raise BodyError(f"the stream ended after {len(events)} events without the end of the response")
-    done = {event.output_index: event.item for event in parts if event.type == "response.output_item.done"}
-    items: list[Json] = [item for _, item in sorted(done.items(), key=lambda pair: pair[0]) if item is not None]
+    # Gateways give two items one index, or none at all.
+    done = [event for event in parts if event.type == "response.output_item.done" and event.item is not None]
+    items: list[Json] = [event.item for event in sorted(done, key=lambda event: event.output_index)]
     return read_response({**end, "output": items or end.get("output") or []}, tokens=tokens)
 
 

@@ -84,6 +84,17 @@ def test_malformed_arguments_of_a_stream_are_handed_on(complete: Complete) -> No
     assert said.stop == "length"
 
 
+@pytest.mark.parametrize("index", [0, None])
+def test_blocks_that_share_an_index_are_told_apart(complete: Complete, index: int | None) -> None:
+    answer = a_message(TEXT, a_use(), a_use("find", {}, "t2"), reason="tool_use")
+    events: list[dict[str, Any]] = [
+        {**event, "index": index} if "index" in event else event for event in events_of(answer)
+    ]
+    events.insert(3, {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": None}})
+    with ScriptedServer(stream(events, named=True), reply(answer)) as server:
+        assert complete("anthropic", server, stream=True) == complete("anthropic", server)
+
+
 def test_an_empty_answer_is_a_reply(complete: Complete) -> None:
     answer = {**a_message(), "content": []}
     with ScriptedServer(reply(answer)) as server:

@@ -1,5 +1,7 @@
 """Chat completions as a stream: the same reply as the whole body gives."""
 
+import json
+
 import pytest
 
 from skillweave.base.errors import ProviderError
@@ -8,7 +10,7 @@ from skillweave.schema.record import Json
 from skillweave.schema.trajectory import FunctionCall, ToolCall
 
 from ..protocols import a_call, a_completion, a_delta, chunks_of
-from ..scripted import ScriptedServer, fault, reply, stream
+from ..scripted import Act, ScriptedServer, fault, reply, stream
 from .conftest import Complete
 
 ANSWERS = [
@@ -54,11 +56,27 @@ def test_an_endpoint_that_does_not_count_a_stream_is_not_asked_to_again(complete
         assert "stream_options" not in server.heard[1].body
 
 
-def test_a_body_in_place_of_a_stream_is_no_answer(complete: Complete) -> None:
-    with ScriptedServer(reply(a_completion())) as server:
-        with pytest.raises(ProviderError, match="without a finish reason") as caught:
-            complete("openai", server, stream=True)
-        assert caught.value.transient
+def test_a_body_in_place_of_a_stream_is_read(complete: Complete) -> None:
+    answer = a_completion(None, reason="tool_calls", tool_calls=[a_call()])
+    pretty = Act(json.dumps(answer, indent=1).encode(), headers={"Content-Type": "application/json"})
+    for act in (reply(answer), pretty):
+        with ScriptedServer(reply(answer), act) as server:
+            assert complete("openai", server) == complete("openai", server, stream=True)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (b"\xef\xbb\xbf", b""),
+        (b"data:\n\n", b"data: \n\n"),
+        (b"event: x\ndata\n\n: hello\n\n", b"data:\n\n"),
+    ],
+)
+def test_what_is_no_event_is_left_out(complete: Complete, start: bytes, end: bytes) -> None:
+    *events, _ = chunks_of(a_completion())
+    body = start + b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + end
+    with ScriptedServer(Act(headers={"Content-Type": "text/event-stream"}, pieces=[body])) as server:
+        assert complete("openai", server, stream=True).text == "Hi."
 
 
 def test_a_piece_that_is_no_json_is_no_answer(complete: Complete) -> None:
@@ -212,6 +230,29 @@ STREAMS: dict[str, tuple[list[dict[str, Json]], list[tuple[str, str]]]] = {
         WHOLE[:1],
     ),
     "two calls without arguments": ([piece("book", ""), piece("book", "")], [("book", ""), ("book", "")]),
+    "one tool twice, one index, no ids, in pieces": (
+        [
+            piece("book", "", index=0),
+            piece(None, '{"day": 1}', index=0),
+            piece("book", "", index=0),
+            piece(None, '{"day"', index=0),
+            piece(None, ": 2}", index=0),
+        ],
+        SAME,
+    ),
+    "the name in every piece, nothing at the end": (
+        [piece("book", '{"day"', index=0), piece("book", ": 1}", index=0), piece("book", "", index=0)],
+        WHOLE[:1],
+    ),
+    "null as function": (
+        [
+            {"index": 0, "id": "a", "function": None},
+            piece("book", '{"day"', index=0),
+            {"index": 0, "function": None},
+            piece(None, ": 1}", index=0),
+        ],
+        WHOLE[:1],
+    ),
     "an object inside": (
         [piece("book", '{"day": ', index=0, id="a"), piece("book", "{}", index=0, id="a"), piece("book", "}", index=0)],
         [("book", '{"day": {}}')],

@@ -10,7 +10,7 @@ from skillweave.base.errors import ProviderError
 from skillweave.llm.backends.backend import Sampling
 
 from ..protocols import a_completion, a_delta, a_message, a_response, chunks_of, events_of, response_events_of
-from ..scripted import Act, ScriptedServer, reply, stream
+from ..scripted import Act, ScriptedServer, fault, reply, soon, stream
 from .conftest import Complete, Protocol, a_request
 
 SHAPES: dict[str, Any] = {
@@ -133,3 +133,84 @@ def test_an_error_of_no_known_shape_is_shown(complete: Complete, protocol: Proto
     for body in (deep, "", "null", "17", "true"):
         with ScriptedServer(Act(body.encode(), 400, JSON)) as server, pytest.raises(ProviderError, match="status 400"):
             complete(protocol, server)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        (
+            {"error": {"code": 502, "message": "upstream broke"}, "finish_reason": "error"},
+            "status 502: .*upstream broke",
+        ),
+        ({"error": {"code": "server_error", "message": "upstream broke"}, "finish_reason": None}, "upstream broke"),
+        ({"finish_reason": "error"}, "finish_reason 'error'"),
+        ({"finish_reason": "abort"}, "finish_reason 'abort'"),
+    ],
+)
+def test_an_error_in_a_choice_is_no_answer(
+    complete: Complete, choice: dict[str, Any], words: str, streamed: bool
+) -> None:
+    part = {"role": "assistant", "content": "" if "error" in choice else "Half"}
+    body = {"choices": [{"index": 0, "delta" if streamed else "message": part, **choice}]}
+    act = stream([a_delta(content="Hal"), body, "[DONE]"]) if streamed else reply(body)
+    with ScriptedServer(act) as server, pytest.raises(ProviderError, match=words) as caught:
+        complete("openai", server, stream=streamed)
+    assert caught.value.transient
+
+
+FULL = {
+    "gemini": (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+    "xai": (400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens."),
+    "bedrock": (400, "Input is too long for requested model."),
+    "sglang": (400, "Input length (9000 tokens) exceeds the maximum allowed length (4091 tokens)."),
+    "tgi": (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 and 100"),
+    "groq": (413, "Request too large for model. Please reduce the length of the messages or completion."),
+    "qwen": (400, "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]"),
+    "kimi": (400, "Invalid request: Your request exceeded model token limit: 8192"),
+    "cohere": (400, "too many tokens: size limit exceeded by 1000 tokens. Try using shorter or fewer inputs"),
+    "ollama": (500, "input length exceeds maximum context length"),
+    "llama.cpp": (500, "the request exceeds the available context size. try increasing the context size"),
+}
+
+
+@pytest.mark.parametrize(("status", "words"), FULL.values(), ids=FULL)
+def test_each_servers_words_for_a_full_context_window_are_known(complete: Complete, status: int, words: str) -> None:
+    with ScriptedServer(fault(status, words)) as server:
+        assert complete("openai", server).stop == "context_window"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (500, "cannot allocate the cache for context length 8192"),
+        (500, "the worker's context window manager crashed"),
+        (429, "Input is too long: reduce the length of the messages, or wait"),
+    ],
+)
+def test_a_fault_of_a_server_that_speaks_of_lengths_is_no_full_window(
+    complete: Complete, status: int, words: str
+) -> None:
+    with ScriptedServer(soon(fault(status, words))) as server, pytest.raises(ProviderError, match=words):
+        complete("openai", server)
+
+
+@protocols
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+@pytest.mark.parametrize("body", [SHAPES["openai"], SHAPES["gemini"]])
+def test_an_error_body_is_decoded_whatever_its_encoding(
+    complete: Complete, protocol: Protocol, body: object, encoding: str
+) -> None:
+    raw = json.dumps(body, ensure_ascii=False).replace("WORDS", "the tööl is bad").encode(encoding)
+    with (
+        ScriptedServer(Act(raw, 400, JSON)) as server,
+        pytest.raises(ProviderError, match=r"status 400: the tööl is bad$"),
+    ):
+        complete(protocol, server)
+
+
+@protocols
+def test_bytes_that_are_no_text_are_shown_all_the_same(complete: Complete, protocol: Protocol) -> None:
+    raw = '{"error": {"message": "the tööl is bad"}}'.encode("latin-1")
+    with ScriptedServer(Act(raw, 400, JSON)) as server, pytest.raises(ProviderError, match=r"status 400: the t.*l is"):
+        complete(protocol, server)

@@ -119,3 +119,10 @@ def test_a_made_id_has_the_form_that_mistral_wants(complete: Complete) -> None:
 def test_a_changed_name_is_no_offered_one(name: str) -> None:
     offered = {"find_slots", "find_slots_", "_find_slots_", "x" * 64, "unnamed", "_1"}
     assert valid_name(name, offered) not in offered
+
+
+@pytest.mark.parametrize("arguments", ["x" * 1_100_000, '{"day": "' + "é" * 1_100_000 + '"}', {"x": "\ud800" * 9000}])
+def test_long_unreadable_arguments_go_back_cut_off(complete: Complete, arguments: str | dict[str, Json]) -> None:
+    message = sent(complete, GO, calls(("a", "book", arguments)), result("a"))[1]
+    shown = json.loads(message["tool_calls"][0]["function"]["arguments"])["INVALID_JSON"]
+    assert (len(shown), shown[-4:-3] != ".", shown[-3:]) == (4003, True, "...")

@@ -33,20 +33,21 @@ def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ('{"a": 1, "a": 1}', "stands twice"),
-        ('{"a": NaN}', "NaN is no JSON number"),
-        ('{"a": 1e999}', "too large"),
         ("[" * 5000 + "]" * 5000, "nested deeper"),
         ("[" * 129 + "]" * 129, "nested deeper"),
-        ("1" * 5000, "no JSON"),
         ('{"a": "x', "no JSON"),
         ("\ufeff\x00", "no JSON"),
         ("", "no JSON"),
     ],
 )
-def test_json_that_parsers_do_not_agree_about_is_none(body: str, words: str) -> None:
+def test_what_is_no_json_is_refused(body: str, words: str) -> None:
     with pytest.raises(BodyError, match=words):
         decode(body.encode())
+
+
+def test_what_parsers_do_not_agree_about_does_not_refuse_the_rest() -> None:
+    body = f'{{"a": 1, "a": 2, "b": [NaN, 1], "c": 1e999, "d": {"1" * 5000}}}'
+    assert decode(body.encode()) == {"a": 2, "b": [None, 1], "c": None, "d": None}
 
 
 def test_a_depth_that_answers_reach_is_read() -> None:
@@ -55,14 +56,14 @@ def test_a_depth_that_answers_reach_is_read() -> None:
 
 @every
 def test_what_is_no_json_is_asked_for_again(complete: Complete, protocol: Protocol) -> None:
-    text = json.dumps(BODIES[protocol]())[:-1] + ', "model": NaN}'
+    text = json.dumps(BODIES[protocol]())[:-1] + ', "model": None}'
     event = b"event: x\ndata: " + text.encode() + b"\n\n"
     with ScriptedServer(
         Act(text.encode(), headers={"Content-Type": "application/json"}),
         Act(headers={"Content-Type": "text/event-stream"}, pieces=[event]),
     ) as server:
         for streamed in (False, True):
-            with pytest.raises(ProviderError, match="NaN is no JSON number") as caught:
+            with pytest.raises(ProviderError, match="no JSON") as caught:
                 complete(protocol, server, stream=streamed)
             assert caught.value.transient
 

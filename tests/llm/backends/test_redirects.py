@@ -18,7 +18,10 @@ def test_nobody_is_followed_elsewhere(
     monkeypatch.setenv("OWN_KEY", "sk-of-the-first")
     with ScriptedServer(Act(b"{}")) as second:
         away = Act(status=status, headers={"Location": f"{second.url}/v1/chat/completions"})
-        with ScriptedServer(away) as first, pytest.raises(ProviderError, match=f"status {status}.*as base_url"):
+        with (
+            ScriptedServer(away) as first,
+            pytest.raises(ProviderError, match=f"status {status}: .*{second.url}/v1.*as base_url"),
+        ):
             complete(provider, first, stream=stream, api_key_env="OWN_KEY", max_retries=3)
         assert len(first.heard) == 1
     assert second.heard == []

@@ -124,6 +124,17 @@ def test_cached_and_written_tokens_are_told(complete: Complete) -> None:
     assert (said.input_tokens, said.cached_input_tokens, said.cache_write_tokens) == (7, 5, 1)
 
 
+@pytest.mark.parametrize("index", [0, None])
+def test_items_that_share_an_index_are_all_read(complete: Complete, index: int | None) -> None:
+    answer = a_response(a_function_call(), a_function_call("find", "{}", "c2"))
+    events = [
+        {**event, "output_index": index} if "output_index" in event else event for event in response_events_of(answer)
+    ]
+    with ScriptedServer(stream(events, named=True)) as server:
+        said = complete("responses", server, stream=True)
+    assert [call.function.name for call in said.tool_calls] == ["book", "find"]
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_failed_response_is_an_error(complete: Complete, streamed: bool) -> None:
     def failing(code: str) -> ScriptedServer:
@@ -134,7 +145,9 @@ def test_a_failed_response_is_an_error(complete: Complete, streamed: bool) -> No
         complete("responses", server, stream=streamed)
     assert caught.value.transient  # type: ignore[attr-defined]
     with failing("invalid_prompt") as server:
-        assert complete("responses", server, stream=streamed) == Reply("", stop="content_filter")
+        assert complete("responses", server, stream=streamed) == Reply(
+            "", stop="content_filter", withheld="Something is wrong."
+        )
     with failing("context_length_exceeded") as server:
         assert complete("responses", server, stream=streamed).stop == "context_window"
 

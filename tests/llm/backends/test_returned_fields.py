@@ -135,6 +135,24 @@ def test_reasoning_without_calls_comes_back_only_where_it_is_asked_for() -> None
         assert ("reasoning_content" in sent(server)) == replay
 
 
+@pytest.mark.parametrize("replay", [False, True])
+@pytest.mark.parametrize("given", ["I book it.", ""])
+@pytest.mark.parametrize("words", [None, "Booking."])
+def test_reasoning_goes_back_exactly_where_thoughts_stand_in_the_text_as_well(
+    given: str, words: str | None, replay: bool
+) -> None:
+    text = f"<think>Inline.</think>{words or ''}"
+    answer = calling(reasoning_content=given)
+    answer["choices"][0]["message"]["content"] = text
+    with ScriptedServer(*acts(answer, False)) as server:
+        history = conversed(a_spec("openai", server), replay_reasoning=replay)
+    assert sent(server)["reasoning_content"] == given
+    assert sent(server)["content"] == (text if replay else words)
+    # The record has all thoughts as reasoning.
+    assert "Inline." in (history[1].reasoning_content or "")
+    assert history[1].content == words
+
+
 def test_empty_reasoning_beside_calls_comes_back_as_well() -> None:
     with ScriptedServer(*acts(calling(reasoning_content=""), False)) as server:
         conversed(a_spec("openai", server))
@@ -149,6 +167,19 @@ COMPLAINTS = {
         ).encode(),
         422,
     ),
+    "pydantic's union": Act(
+        json.dumps(
+            {
+                "detail": [
+                    {"loc": ["body", "messages", 1, "UserMessage", "content"], "msg": "Field required"},
+                    {"loc": ["body", "messages", 1, "{name}"], "msg": "Extra inputs are not permitted"},
+                    {"loc": ["body", "messages", 1, "ToolMessage", "tool_call_id"], "msg": "Field required"},
+                ]
+            }
+        ).encode(),
+        422,
+    ),
+    "with what is required": fault(400, "{name} is not allowed, required fields are id, type, function"),
     "by param": fault(400, "Unknown parameter.", param="messages[1].{name}"),
     "deepseek": fault(400, "Please remove the {name} from your message."),
 }
@@ -173,11 +204,19 @@ def test_a_field_that_is_refused_is_left_out_from_then_on(
     assert len([line for line in caplog.messages if f"{name} is left out from now on" in line]) == 1
 
 
-def test_a_field_that_is_asked_for_is_not_left_out() -> None:
-    asks = fault(400, "The reasoning_content in the thinking mode must be passed back to the API.")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The reasoning_content in the thinking mode must be passed back to the API.",
+        "Messages must be complete. Missing `reasoning_content` field in the assistant message. It must be sent.",
+        "messages.1.reasoning_content: field is required",
+    ],
+)
+def test_a_field_that_is_asked_for_is_not_left_out(words: str) -> None:
+    asks = fault(400, words)
     with (
         ScriptedServer(reply(calling(reasoning_content="Hm.")), asks) as server,
-        pytest.raises(Exception, match="must"),
+        pytest.raises(Exception, match="reasoning_content"),
     ):
         conversed(replace(a_spec("openai", server), reasoning_effort="high"))
     assert [heard.body["reasoning_effort"] for heard in server.heard] == ["high", "high"]
@@ -216,3 +255,71 @@ def test_signed_thinking_goes_back_beside_a_call_that_cannot_be_read(streamed: b
         thought,
         {"type": "tool_use", "id": "call00000", "name": "a_b", "input": {"INVALID_JSON": '{"day": 1'}},
     ]
+
+
+UNREADABLE = {
+    "a number too large": ('{"day": 1e999}', '{"day": 1e999}'),
+    "a key twice": ('{"day": 1, "day": 2}', '{"day": 1, "day": 2}'),
+    "NaN": ('{"day": [NaN, -Infinity]}', '{"day": [NaN, -Infinity]}'),
+    "too many digits": ('{"day": ' + "1" * 5000 + "}", '{"day": ' + "1" * 5000 + "}"),
+    "too deep": ('{"a": ' * 140 + "1" + "}" * 140, '{"a": ' * 140 + "1" + "}" * 140),
+    "a list": ("[1, 2]", "[1, 2]"),
+    "a whole number": ("5", "5"),
+    "true": ("true", "true"),
+}
+
+
+def raw(protocol: Protocol, arguments: str, **nulls: None) -> Act:
+    """A whole answer with one call, whose arguments stand in the body as a value."""
+    mark = "ARGUMENTS"
+    body: dict[str, Any] = {
+        "openai": a_completion(None, reason="tool_calls", tool_calls=[a_call(arguments=mark)]),
+        "responses": a_response(a_function_call(arguments=mark)),
+        "anthropic": a_message(a_use(arguments=mark), reason="tool_use"),
+    }[protocol] | nulls
+    return Act(json.dumps(body).replace(f'"{mark}"', arguments).encode(), headers={"Content-Type": "application/json"})
+
+
+@pytest.mark.parametrize("protocol", ["openai", "responses", "anthropic"])
+@pytest.mark.parametrize(("value", "text"), UNREADABLE.values(), ids=UNREADABLE)
+def test_arguments_that_come_as_an_unreadable_value_are_the_models_fault(
+    protocol: Protocol, value: str, text: str
+) -> None:
+    last = {"openai": a_completion(), "responses": a_response(), "anthropic": a_message()}[protocol]
+    strict = StrictServer(raw(protocol, value), reply(last))
+    with ScriptedServer(strict) as server:
+        history = conversed(a_spec(protocol, server))
+    assert strict.refused == []
+    assert (history[1].tool_calls or [])[0].function.arguments == text
+    assert "INVALID_JSON" in json.dumps(strict.accepted[1].body)
+
+
+@pytest.mark.parametrize("protocol", ["openai", "responses", "anthropic"])
+def test_nulls_of_an_answer_count_as_left_out(protocol: Protocol) -> None:
+    last = {"openai": a_completion(), "responses": a_response(), "anthropic": a_message()}[protocol]
+    strict = StrictServer(raw(protocol, "null", model=None, usage=None), reply(last))
+    with ScriptedServer(strict) as server:
+        history = conversed(a_spec(protocol, server))
+    assert strict.refused == []
+    assert (history[1].tool_calls or [])[0].function.arguments in ("", "{}")
+
+
+NULLS: dict[str, tuple[Protocol, dict[str, Any], int]] = {
+    "no function": ("openai", a_completion(None, tool_calls=[{"id": None, "type": None, "function": None}]), 1),
+    "no call": ("openai", a_completion("Hi.", tool_calls=[None]), 0),
+    "an object for calls": ("openai", a_completion("Hi.", tool_calls={}), 0),
+    "a number as id": ("openai", a_completion(None, tool_calls=[{**a_call(), "id": 5}]), 1),
+    "no id, no name": ("responses", a_response({**a_function_call(), "call_id": None, "name": None}), 1),
+    "no text": ("responses", a_response({"type": "message", "content": [{"type": "output_text", "text": None}]}), 0),
+    "a block's nulls": ("anthropic", a_message({"type": "tool_use", "id": None, "name": None, "input": None}), 1),
+    "no text of a block": ("anthropic", a_message({"type": "text", "text": None}, {"type": "text", "text": "Hi."}), 0),
+}
+
+
+@pytest.mark.parametrize(("protocol", "answer", "count"), NULLS.values(), ids=NULLS)
+def test_nulls_inside_an_answer_are_no_reason_to_refuse_it(
+    protocol: Protocol, answer: dict[str, Any], count: int
+) -> None:
+    with ScriptedServer(reply(answer)) as server:
+        history = conversed(a_spec(protocol, server), steps=1)
+    assert sum(len(message.tool_calls or ()) for message in history) == count

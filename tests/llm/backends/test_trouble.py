@@ -83,6 +83,17 @@ def test_server_errors_are_repeated_then_said(complete: Complete, provider: Prot
             assert len(server.heard) == 2
 
 
+@both
+@pytest.mark.parametrize("trouble", [CLOSED, RESET], ids=["closed", "reset"])
+def test_a_connection_that_is_closed_at_once_is_no_timeout(
+    complete: Complete, provider: Protocol, streamed: bool, trouble: Act
+) -> None:
+    with ScriptedServer(trouble) as server, pytest.raises(ProviderError, match="not reached: ") as caught:
+        complete(provider, server, stream=streamed)
+    assert caught.value.transient
+    assert "imeout" not in str(caught.value)
+
+
 @one_of_each
 @pytest.mark.parametrize("trouble", [CLOSED, RESET, TRUNCATED], ids=["closed", "reset", "truncated"])
 def test_a_broken_connection_is_tried_again(
@@ -174,7 +185,8 @@ def test_refused_content_is_a_stop_reason(
     complete: Complete, provider: Protocol, streamed: bool, message: str, details: dict[str, Any]
 ) -> None:
     with ScriptedServer(fault(400, message, **details)) as server:
-        assert complete(provider, server, stream=streamed) == Reply("", stop="content_filter")
+        said = complete(provider, server, stream=streamed)
+    assert said == Reply("", stop="content_filter", withheld=message)
 
 
 @both
