@@ -77,7 +77,7 @@ def read_answer(reply: str) -> UserAnswer:
     """Read a model's reply, in whatever form it is. The answer's text is empty if the reply has none."""
     text = split_thoughts(reply.removeprefix("\ufeff")).words.strip()
     fields = _fields(text) if text else {}
-    words = str(fields.get("text", text)).strip()
+    words = split_thoughts(str(fields.get("text", text))).words.strip()
     return UserAnswer(
         text=words.replace(STOP, "").strip(),
         agrees=_flag(fields.get("agrees")),

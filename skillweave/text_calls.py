@@ -7,10 +7,13 @@ no call.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from pydantic_core import from_json
+
+from skillweave.base.call_arguments import read_arguments
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import FunctionCall, ToolCall
 from skillweave.thoughts import split_thoughts
@@ -31,8 +34,10 @@ MAX_MARKS = 2 * MAX_CALLS
 MAX_NAME = 256
 """Characters of a tool's name."""
 _REACT_MARK = re.compile(
-    r"^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer|Answer)[ \t]*[*_]*[ \t]*:[*_]*", re.MULTILINE
+    r"^[ \t>#*_]*(Thought|Action Input|Action|Observation|Final Answer|Answer)[ \t]*\d{0,3}[ \t]*[*_]*[ \t]*:[*_]*",
+    re.MULTILINE | re.IGNORECASE,
 )
+"""A mark of the ReAct form; some models number them, or write them small."""
 _FENCED = re.compile(r"```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 _FENCE = re.compile(r"```[\w-]*\s*")
 _INLINE = re.compile(r"([\w.-]+)\s*\(?\s*(\{.*)", re.DOTALL)
@@ -63,9 +68,10 @@ _NAME_BEHIND = re.compile(
     r"(?:<\|tool_call_argument_begin\|>|<｜tool▁sep｜>|(?:\[CALL_ID\]\w{1,20})?\[ARGS\]|(?=\{|<arg_key>|```))"
 )
 _PARAMETER = re.compile(
-    r"<(?:｜DSML｜)?parameter(?:=|\ name=)\"?(?P<key>[\w.-]{1,256})\"?[^<>]{0,100}>(?P<value>[^<]*+(?:<(?!/)[^<]*+)*+)"
-    r"</(?:｜DSML｜)?parameter>|<arg_key>(?P<key2>[^<]{1,256})</arg_key>\s*<arg_value>(?P<value2>[^<]*+(?:<(?!/)[^<]*+)*+)"
-    r"</arg_value>"
+    r"<(?:｜DSML｜)?parameter(?:=|\ name=)\"?(?P<key>[\w.-]{1,256})\"?[^<>]{0,100}>"
+    r"(?P<value>[^<]*+(?:<(?!/(?:｜DSML｜)?parameter>)[^<]*+)*+)</(?:｜DSML｜)?parameter>"
+    r"|<arg_key>(?P<key2>[^<]{1,256})</arg_key>\s*"
+    r"<arg_value>(?P<value2>[^<]*+(?:<(?!/arg_value>)[^<]*+)*+)</arg_value>"
 )
 _FENCE_BEHIND = re.compile(rf"{_SPACE}(?:```(?:json)?)?{_SPACE}")
 _CLOSING = re.compile(
@@ -75,10 +81,18 @@ _CLOSING = re.compile(
 _AROUND_CALLS = re.compile(
     r"<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>|</?(?:\w{1,20}:|｜DSML｜)(?:tool|function)_calls?>"
 )
+_BETWEEN = re.compile(r"[\s,]*")
+_ARGUMENTS_BEGIN = re.compile(r'"(?:arguments|parameters|args)"\s*:\s*(?=\{)')
 _UNREADABLE = ("tool_call", "tool_calls", "function_call", "function_calls")
 """Names of calls that cannot be read."""
 _NAME_KEYS = ("name", "tool", "tool_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args")
+
+
+_OBJECT = re.compile(r"\{(?=\s{0,99}\")")
+_DECODER = json.JSONDecoder(strict=False)
+_NAMES_TOOL = re.compile("name|tool|function|action|call|api|method", re.IGNORECASE)
+_HOLDS_ARGUMENTS = re.compile("arg|param|input|payload", re.IGNORECASE)
 
 
 class TextWithCalls(NamedTuple):
@@ -136,9 +150,11 @@ def find_call(text: str, names: Sequence[str]) -> str | None:
         # Cut off, or torn: the name is still there.
         if any(name in _UNREADABLE for name in called) and any(name in written for name in names):
             return written
+    if (place := _json_call(text, names)) is not None:
+        return text[place:]
     bare = _bare_call(tuple(names)).search(text)
     if bare is not None:
-        return text[bare.start() :]
+        return text[bare.start() :].lstrip()
     return text if read_text(text).tool in names else None
 
 
@@ -191,8 +207,8 @@ def _behind(text: str, mark: re.Match[str], tools: Sequence[Mapping[str, Json]])
             return [_made(name, arguments)], end
         value, end = json.JSONDecoder().raw_decode(text, begun)
         if name is not None:
-            return [_made(name, value)], end
-        return [call_of(one) for one in (value if isinstance(value, list) else [value])], end
+            return [_made(name, _unless_faulty(value, text[begun:end]))], end
+        return [_call_as_written(one, written) for one, written in _elements(text, begun)], end
     except (ValueError, TypeError, RecursionError):
         pass
     following = _CALL.search(text, mark.end())
@@ -204,6 +220,36 @@ def _behind(text: str, mark: re.Match[str], tools: Sequence[Mapping[str, Json]])
     if name is not None and not text[begun:end].strip():
         return [_made(name, {})], end
     return [_made(name or mark["tag"] or "tool_call", text[begun:end].strip() or "?")], end
+
+
+def _elements(text: str, place: int) -> Iterator[tuple[Json, str]]:
+    """The values of a JSON list, or the one value that stands there, each with how it was written."""
+    decode, is_list = json.JSONDecoder().raw_decode, text[place] == "["
+    place += is_list
+    while (begun := _BETWEEN.match(text, place)) is not None and (not is_list or not text.startswith("]", begun.end())):
+        value, place = decode(text, begun.end())
+        yield value, text[begun.end() : place]
+        if not is_list:
+            return
+
+
+def _call_as_written(value: Json, written: str) -> ToolCall:
+    """A call whose arguments stay text where they cannot be read, such as with a key twice, as native ones do."""
+    call = call_of(value)
+    if isinstance(call.function.arguments, str) or (whole := read_arguments(written)).fault is None:
+        return call
+    begun = _ARGUMENTS_BEGIN.search(written)
+    if begun is None:
+        return _made(call.function.name, written, call.id)
+    _, end = json.JSONDecoder().raw_decode(written, begun.end())
+    arguments = written[begun.end() : end]
+    is_within = read_arguments(arguments).fault is not None or "twice" not in (whole.fault or "")
+    return _made(call.function.name, arguments if is_within else written, call.id)
+
+
+def _unless_faulty(value: Json, written: str) -> Json:
+    """Arguments as the object that they are, or as they were written if they cannot be read."""
+    return value if isinstance(value, Mapping) and read_arguments(written).fault is None else written
 
 
 def _after_fence(text: str, place: int) -> int:
@@ -253,14 +299,69 @@ def _types(name: str, tools: Sequence[Mapping[str, Json]]) -> dict[str, tuple[st
 
 @lru_cache(maxsize=64)
 def _bare_call(names: tuple[str, ...]) -> re.Pattern[str]:
-    """A call without marks: a JSON object with name and arguments, or a line such as `[find(name="x")]`."""
-    any_name = rf"(?:\w{{1,40}}\.)?(?:{'|'.join(map(re.escape, names))})"
-    name_key, argument_key = "|".join(_NAME_KEYS), "|".join((*_ARGUMENT_KEYS, "input"))
+    """A tool's name directly before its arguments, at the beginning of a line, behind a mark, or as a recipient.
+
+    `[find(name="x")]`, `find\\n{"name": "x"}`, `<start_function_call>call:find{name:<escape>x`, `>>>find\\n{`, and
+    `to=functions.find json{`, which is gpt-oss without its marks.
+    """
+    name = rf"(?:\w{{1,40}}\.)?(?:{'|'.join(map(re.escape, names))})"
+    keywords = r"\((?:[ \t]*\)[ \t`\])]*(?:$|<)|\s*\w+\s*=|[ \t]*\{)"
+    braces = r"[ \t`*]{0,9}\s{0,9}(?:```\w{0,20}\s{0,9})?\{\s*(?:[\"}]|\w+\s*:)"
+    tags = r"\s{0,9}<\w{0,20}(?:arg|param)"
     return re.compile(
-        rf"""\{{[^{{}}]{{0,200}}"(?:{name_key}|function)"\s*:\s*"{any_name}"\s*,[^{{}}]{{0,100}}"(?:{argument_key})"\s*:"""
-        rf"""|^[ \t`]*\[?[ \t]*(?:print\()?{any_name}\((?:[ \t]*\)[ \t`\])]*$|\s*\w+\s*=|[ \t]*\{{)""",
+        rf"(?:^|(?<=>))[ \t`*]*\[?[ \t]*(?:\w{{1,40}}[ \t]*=[ \t]*)?(?:await[ \t]+|print\(|call:)?"
+        rf"{name}(?:{keywords}|{braces}|{tags})"
+        rf"|<(?:[\w:]{{1,30}}(?:\ name)?=[\"']?)?{name}[\"']?\s?>\s{{0,9}}[{{<](?!/)"
+        rf"|<\w{{0,20}}name>\s{{0,9}}{name}\s{{0,9}}</"
+        rf"|\bto={name}\b[^{{\n]{{0,80}}\{{",
         re.MULTILINE,
     )
+
+
+def _json_call(text: str, names: Collection[str]) -> int | None:
+    """Where a JSON object stands that calls an offered tool, whole or cut off; None if there is none."""
+    place = 0
+    for _ in range(MAX_MARKS):
+        begun = _OBJECT.search(text, place)
+        if begun is None:
+            return None
+        try:
+            value, place = _DECODER.raw_decode(text, begun.start())
+        except (ValueError, RecursionError):
+            place = begun.end()
+            try:
+                value = from_json(text[begun.start() :], allow_partial="trailing-strings")
+            except ValueError:
+                continue
+        if any(_is_call(found, names) for found in _objects(value)):
+            return begun.start()
+    return None
+
+
+def _objects(value: Json) -> Iterator[dict[str, Json]]:
+    """The objects in a value, from the outermost on."""
+    waiting = [value]
+    for one in waiting:
+        if isinstance(one, dict):
+            yield one
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
+
+
+def _is_call(given: dict[str, Json], names: Collection[str]) -> bool:
+    """Whether an object has a tool's name and arguments, in any order and under any of the keys that models write."""
+    if len(given) == 1:
+        (key, value), *_ = given.items()
+        if key in names and isinstance(value, dict):
+            return True
+    named = {
+        key for key, value in given.items() if isinstance(value, str) and (value in names or _last(value) in names)
+    }
+    has_arguments = any(_HOLDS_ARGUMENTS.search(key) for key in given.keys() - named)
+    return has_arguments and any(_NAMES_TOOL.search(key) for key in named)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 class ReactText(NamedTuple):
@@ -300,7 +401,8 @@ def _parts(text: str) -> list[_TextPart]:
     """Split a reply at its marks, up to the first Observation."""
     before, *rest = _REACT_MARK.split(text)
     parts = [_TextPart("", before.strip())]
-    for mark, part in zip(rest[::2], rest[1::2], strict=True):
+    for written, part in zip(rest[::2], rest[1::2], strict=True):
+        mark = written.title()
         if mark == "Observation":
             break
         parts.append(_TextPart(mark.removeprefix("Final "), part.strip()))

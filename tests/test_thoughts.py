@@ -41,6 +41,20 @@ FINAL = "<|start|>assistant<|channel|>final<|message|>"
         (f"Hm.<|end|>{FINAL}Yes.", "Hm.", "Yes."),
         (f"<|channel|>commentary<|message|>One moment.<|end|>{FINAL}Yes.", "", "One moment. Yes."),
         ("analysisWe greet.assistantfinalYes.", "We greet.", "Yes."),
+        ("< think >Hm.</ think >Yes.", "Hm.", "Yes."),
+        ('<think type="x" n=1>Hm.</think>Yes.', "Hm.", "Yes."),
+        (
+            "Yes, <think>Hm.</think> (<thought>Ha.</thought>) and [THINK]Oh.[/THINK]so",
+            "Hm.\n\nHa.\n\nOh.",
+            "Yes, ( ) and so",
+        ),
+        ("Yes <think>Hm.</thinking>Ok.", "Hm.", "Yes Ok."),
+        ("Yes.\n<think>Hm, and", "Hm, and", "Yes."),
+        ("Yes. <think>Hm.</think> <think>Ha, and", "Hm.\n\nHa, and", "Yes."),
+        ("I mean <think> as such.\n<think>Hm.</think>Yes.", "as such.\n<think>Hm.", "I mean Yes."),
+        ('I draft {"text": "a"}.</think>{"text": "b"}', 'I draft {"text": "a"}.', '{"text": "b"}'),
+        ('{"text": "a", </think>{"text": "b"}', '{"text": "a",', '{"text": "b"}'),
+        ('<think>I call {"q": "</think>"}.</think>Yes.', 'I call {"q": "</think>"}.', "Yes."),
     ],
 )
 def test_thoughts_are_told_from_words(text: str, thoughts: str, words: str) -> None:
@@ -58,6 +72,32 @@ def test_thoughts_are_told_from_words(text: str, thoughts: str, words: str) -> N
         '<tool_call>{"name": "f"}</tool_call>',
         "Here is my response: yes.",
         "<!-- think --> Yes.",
+        "email <thoughts@clinic.org>",
+        "<think@mail.com>",
+        "<thinking@x.org> wrote",
+        "see <think.com>",
+        "go to <reasoning.example.org>",
+        "I used <reasoning to>",
+        "1 <thought",
+        "it ends with <think",
+        "<thought, she said",
+        "<Reasoning Ltd> is the firm",
+        "<Reasoning Ltd>",
+        "Order <thoughts> volume 2",
+        "the tag (<think>) is",
+        "the tag “<thinking>” is",
+        "(<thought>)",
+        "the button [THINK] is",
+        "Press it:\n[THINK] is green",
+        "I am <thinking> of you",
+        'Action Input: {"rule": "<think>x</think>"}',
+        'Action Input: {"rule": "<think>x</think>',
+        '{"q": "a </think> b"}',
+        '{"text":"SECRET</think>WORDS","done":false}',
+        '{"text":"a "quoted" SECRET</think>WORDS","done":fa',
+        '<tool_call>{"name": "f", "arguments": {"q": "[THINK]"}}</tool_call>',
+        "<function=f>\n<parameter=q>\n<think>a</think>\n</parameter>\n</function>",
+        "<tool_call>f<arg_key>q</arg_key><arg_value>a </think> b</arg_value></tool_call>",
         "",
     ],
 )
@@ -65,7 +105,13 @@ def test_ordinary_words_are_left_as_they_are(text: str) -> None:
     assert split_thoughts(text) == ("", text)
 
 
-@given(st.lists(st.sampled_from(["<think>", "</think>", "<reasoning>", "[/THINK]", "a", " ", "<|end|>", FINAL, "`"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<think>", "</think>", "<reasoning>", "[THINK]", "[/THINK]", "a", " ", "\n", "<|end|>", FINAL, "`"]
+        )
+    )
+)
 def test_words_hold_no_thought_any_more(pieces: list[str]) -> None:
     words = split_thoughts("".join(pieces)).words
     assert split_thoughts(words) == ("", words)
@@ -79,7 +125,8 @@ def test_what_is_written_is_read_again(thoughts: str, words: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     ["<think>", "</think>", "<think", "<", "<|channel|>analysis", "<|start|>assistant", "[THINK]", "a_", "analysisA",
-     "<think></reasoning>", "<think>a</think>", "<|channel|>final<|message|>", "<think> "],
+     "<think></reasoning>", "<think>a</think>", "a <think> ",
+     '{"a":', '{"a":"</think>",', "<parameter=a>", "<think a=", "<|channel|>final<|message|>", "<think> "],
 )  # fmt: skip
 def test_hostile_text_comes_to_an_end(piece: str) -> None:
     """A pattern that goes back over what it has read would not."""

@@ -7,15 +7,14 @@ is not owed (an infrastructure or provider error) counts. Only places are kept i
 import hashlib
 import os
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from pydantic_core import from_json
-
-from evaluator.replay.trial import LONGEST_ID, agent_of, ids_of
-from skillweave.base.command import command_line
+from evaluator.replay.trial import LONGEST_ID, agent_of, ids_of, read_json
+from skillweave.base.command import command_line, shell_word
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.text import UnreadableTextError, skip_mark
 from skillweave.schema.result import UNNAMED, SpeakerNames
@@ -109,9 +108,11 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _scan(found: RolloutIndex, number: int, path: Path, label: str) -> None:
+    bad, first = len(found.bad), b""
     try:
         with path.open("rb") as stream:
             for line, offset, content in _lines(stream):
+                first = first or (content or b"").strip()
                 if content is None:
                     found.bad.append(BadLine(f"{label}, line {line}", f"longer than {LONGEST_LINE:,} bytes"))
                 elif content.strip():
@@ -120,6 +121,11 @@ def _scan(found: RolloutIndex, number: int, path: Path, label: str) -> None:
         raise ArtifactError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
     except UnreadableTextError as error:
         raise ArtifactError(f"cannot read {str(path)!r}: {error}") from error
+    if first in (b"{", b"[") and all(place.file != number for place in found.places.values()):
+        # Each of its lines would be called no trajectory.
+        one = "." if first == b"{" else "'.[]'"
+        why = f"it is indented JSON, and has to be one object a line; write it so with: jq -c {one} {shell_word(path)}"
+        found.bad[bad:] = [BadLine(f"{label}, all lines", why)]
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes | None]]:
@@ -128,7 +134,8 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes | None]]:
     while content := stream.readline(LONGEST_LINE + 1):
         number += 1
         if len(content) <= LONGEST_LINE:
-            yield number, offset, content
+            mark = len(BOM_UTF8) if content.startswith(BOM_UTF8) else 0  # files with a mark each, joined
+            yield number, offset + mark, content[mark:]
             offset += len(content)
             continue
         offset += len(content)
@@ -140,7 +147,7 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, int, bytes | None]]:
 def _add(found: RolloutIndex, file: int, label: str, offset: int, content: bytes) -> None:
     """Note where a trajectory is, or why a line is none."""
     try:
-        record = from_json(content)
+        record = read_json(content)
     except ValueError:
         is_torn = not content.endswith(b"\n")
         found.bad.append(BadLine(label, "torn, the run that wrote it was stopped" if is_torn else "not JSON"))

@@ -5,6 +5,7 @@ Messages in the forms of other programs are brought into OpenAI's form, and thou
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from skillweave.schema.task import Task
 from skillweave.schema.trajectory import Message, RolloutUsage, UserTurn, tell_thoughts_apart, until_end
 from skillweave.text_calls import find_call
 from skillweave.world.compare import ComparisonLookup
-from skillweave.world.tools import result_text
+from skillweave.world.tools import result_text, valid_text
 from skillweave.world.world import World
 
 Raw = dict[str, Any]
@@ -202,6 +203,7 @@ def replayed_messages(trial: ReplayedTrial) -> list[Message]:
 
 
 _RECORDED = TypeAdapter(RecordedTrajectory)
+_SURROGATE = re.compile(rb"\\ud[89a-f]", re.IGNORECASE)
 
 
 def read_trajectory(line: bytes) -> RecordedTrajectory:
@@ -221,10 +223,24 @@ def read_trajectory(line: bytes) -> RecordedTrajectory:
     return found
 
 
+def read_json(line: bytes, *, allow_inf_nan: bool = True) -> Any:
+    """A line of JSON. Half a character, which Python's `json` writes as `\\ud800`, is replaced. Raises ValueError."""
+    try:
+        return from_json(line, allow_inf_nan=allow_inf_nan)
+    except ValueError:
+        if not _SURROGATE.search(line):
+            raise
+    try:
+        written = json.dumps(json.loads(line), ensure_ascii=False)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return from_json(valid_text(written), allow_inf_nan=allow_inf_nan)
+
+
 def _read_leniently(line: bytes) -> RecordedTrajectory:
     """Read a line in another program's form; fields of no use are dropped."""
     try:
-        record = from_json(line, allow_inf_nan=False)
+        record = read_json(line, allow_inf_nan=False)
     except ValueError as error:
         raise UnreadableTrajectoryError(f"it is not JSON: {error}") from None
     if not isinstance(record, dict):
@@ -287,9 +303,11 @@ def in_openai_form(messages: list[Any]) -> list[Any]:
     found = [made for message in messages for made in _made(message)]
     for place, message in enumerate(found):
         calls = message.get("tool_calls") if isinstance(message, dict) else None
+        if isinstance(calls, dict):  # a single call without its list; an empty object is none
+            calls = [calls] if calls else []
         if isinstance(calls, list):
-            named = enumerate(calls)
-            message["tool_calls"] = [_with_id(call, f"call_{place}_{at}") for at, call in named]
+            named = enumerate(call for call in calls if call is not None)
+            message["tool_calls"] = [_called(call, f"call_{place}_{at}") for at, call in named]
     return found
 
 
@@ -340,5 +358,13 @@ def _as_call(part: Raw) -> Raw:
     return {"id": part.get("id"), "function": {"name": part.get("name"), "arguments": arguments}}
 
 
-def _with_id(call: Any, id: str) -> Any:
-    return {**call, "id": call.get("id") or id} if isinstance(call, dict) else call
+def _called(call: Any, id: str) -> Any:
+    """A call with an id, and with arguments that are text or an object; whether they can be read is scored."""
+    if not isinstance(call, dict):
+        return call
+    found, function = {**call, "id": call.get("id") or id}, call.get("function")
+    arguments = function.get("arguments") if isinstance(function, dict) else ""
+    if isinstance(function, dict) and not isinstance(arguments, str | dict):
+        # Null is a call without arguments, as a rollout takes it; a list is one that cannot be read.
+        found["function"] = {**function, "arguments": "" if arguments is None else json.dumps(arguments)}
+    return found

@@ -24,6 +24,7 @@ from skillweave.schema.evaluation import (
     TrialGroup,
 )
 from skillweave.schema.result import FAILURE_CLASSES
+from skillweave.schema.trajectory import RETRIED_ERRORS
 from skillweave.text_calls import NO_PARSER
 
 LONGEST_CELL = 80
@@ -102,14 +103,23 @@ def show_summary(summary: EvaluationSummary, *, is_whole: bool = True) -> None:
 
 
 def verdict(agent: AgentSummary) -> str:
-    """What came of an agent's trajectories, in a line: how many passed of how many scored, and what is not scored."""
+    """What came of an agent's trajectories, in a line: how many passed of how many scored, and what is not scored.
+
+    Only what the next rollout run repeats is owed: nobody repeats a line that cannot be read.
+    """
     all, one = agent.overall, agent.overall.pass_at_k.get(1)
-    lost = ", ".join(f"{count} {kind}" for kind, count in agent.not_scored.items())
+    repeated: tuple[str, ...] = RETRIED_ERRORS
+    owed = {kind: count for kind, count in agent.not_scored.items() if kind in repeated}
+    others = {kind: count for kind, count in agent.not_scored.items() if kind not in repeated}
     rate = f"{all.passed} of {all.scored} scored passed"
     if one is not None:
         rate += f", pass@1 {_estimate(one)}"
-    rest = f"{agent.trajectories - agent.scored} owed: {lost}" if lost else "none owed"
-    return f"{_name(agent)}: {rate}; {rest}"
+    rest = _counts(owed, "owed") if owed else "none owed"
+    return f"{_name(agent)}: {rate}; {rest}" + (f"; {_counts(others, 'not scored')}" if others else "")
+
+
+def _counts(kinds: Mapping[str, int], what: str) -> str:
+    return f"{sum(kinds.values())} {what}: {', '.join(f'{count} {kind}' for kind, count in kinds.items())}"
 
 
 def _print_failures(agents: Sequence[AgentSummary]) -> None:

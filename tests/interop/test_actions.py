@@ -50,6 +50,37 @@ def test_a_call_is_found_in_text(text: str) -> None:
     assert not action.words
 
 
+@pytest.mark.parametrize("rule", ["<think>x</think>", "a </think> b", "<think>x", "[THINK]x[/THINK]", "◁think▷x"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        'Thought: keep it.\nAction: note\nAction Input: {{"rule": "{}"}}',
+        '<think>keep it</think><tool_call>{{"name": "note", "arguments": {{"rule": "{}"}}}}</tool_call>',
+        "<tool_call><function=note>\n<parameter=rule>\n{}\n</parameter>\n</function></tool_call>",
+        "<tool_call>note<arg_key>rule</arg_key><arg_value>{}</arg_value></tool_call>",
+    ],
+)
+def test_a_mark_of_thoughts_in_an_argument_belongs_to_the_argument(form: str, rule: str) -> None:
+    action = read_action(form.format(rule))
+    assert made(action) == [("note", {"rule": rule})]
+    assert not action.words
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "thought", "calls"),
+    [
+        ("thought: they greet\nanswer: Hello", "Hello", "they greet", []),
+        ("Thought 1: book it\nAction 1: book_slot\nAction Input 1: {}", "", "book it", [("book_slot", {})]),
+        ("THOUGHT: book it\n**ACTION 2:** book_slot\n**ACTION INPUT 2:** {}", "", "book it", [("book_slot", {})]),
+        ("final answer: Hello\nobservation: none", "Hello", "", []),
+        ("My answer: Hello", "My answer: Hello", "", []),
+    ],
+)
+def test_marks_may_be_numbered_and_in_any_case(text: str, words: str, thought: str, calls: list[object]) -> None:
+    action = read_action(text)
+    assert (action.words, action.thought, made(action)) == (words, thought, calls)
+
+
 def test_several_calls_and_words_beside_them() -> None:
     block = '<tool_call>{"name": "look", "arguments": {}}</tool_call>'
     action = read_action(f"One moment.\n{block}\n{block}")

@@ -4,8 +4,10 @@ from typing import Any
 import pytest
 
 from evaluator.replay.trial import MOST_CALLS, UnreadableTrajectoryError, read_trajectory
+from skillweave.world.tools import read_call
 
 USER = {"role": "user", "content": "Hello"}
+CALL = {"id": "c", "function": {"name": "book", "arguments": "{}"}}
 
 
 def a_line(**changes: Any) -> bytes:
@@ -85,13 +87,49 @@ def test_two_fields_are_enough(line: dict[str, Any], id: str, task_id: str, agen
         b'{"id": "T#0", "messages": [3]}',
         b'{"id": "T#0", "messages": [{"role": "king", "content": "x"}]}',
         b'{"id": "T#0", "messages": [{"role": "assistant", "tool_calls": [{"function": {"name": 3}}]}]}',
-        b'{"id": "T#0", "messages": [{"role": "assistant", "content": "\\ud800"}]}',
         b'{"id": "T#0", "messages": [{"role": "assistant", "content": "\xff"}]}',
+        b'{"id": "T#0", "messages": [{"role": "assistant", "content": "\\ud800"}]',
+        b'{"id": "T#0", "messages": [{"role": "assistant", "tool_calls": "x"}]}',
+        b'{"id": "T#0", "messages": [{"role": "assistant", "tool_calls": ["x"]}]}',
     ],
 )
 def test_what_cannot_be_read_says_so(line: bytes) -> None:
     with pytest.raises(UnreadableTrajectoryError):
         read_trajectory(line)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("a\ud800b", "a\ufffdb"), ("\udfff", "\ufffd"),
+     ("\ud83d\ude00 \ud83d", "\U0001f600 \ufffd"), ("\\ud800", "\\ud800")],
+)  # fmt: skip
+def test_half_a_character_is_replaced(written: str, read: str) -> None:
+    call = {"id": "c", "function": {"name": "book", "arguments": {"note": written}}}
+    messages = [{"role": "user", "content": written}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    found = read_trajectory(a_line(messages=messages))
+    assert found.messages[0].content == read
+    [made] = found.messages[1].tool_calls or []
+    assert made.function.arguments == {"note": read}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "values"), [(None, {}), ([], None), ([{"slot": 1}], None), (3, None), (True, None), ({}, {})]
+)
+def test_arguments_that_are_no_object_are_a_call(arguments: object, values: object) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "book", "arguments": arguments}}
+    found = read_trajectory(a_line(messages=[USER, {"role": "assistant", "tool_calls": [call]}]))
+    [made] = found.messages[1].tool_calls or []
+    assert read_call(made).arguments == values
+    assert bool(read_call(made).fault) == (values is None)
+
+
+@pytest.mark.parametrize(
+    ("calls", "count"), [({}, 0), ([None], 0), ({"function": CALL["function"]}, 1), ([None, CALL], 1)]
+)
+def test_calls_in_no_list_or_without_any_are_read(calls: object, count: int) -> None:
+    found = read_trajectory(a_line(messages=[USER, {"role": "assistant", "content": "Yes.", "tool_calls": calls}]))
+    assert found.calls == count
+    assert found.messages[1].content == "Yes."
 
 
 def test_more_calls_than_anybody_makes_are_refused() -> None:

@@ -80,6 +80,27 @@ def test_lines_that_are_no_trajectories_are_named_and_the_rest_is_read(tmp_path:
     assert "torn" not in found.bad[0].why
 
 
+def test_a_line_may_hold_half_a_character_and_a_byte_order_mark(tmp_path: Path) -> None:
+    lines = [a_line("T#0", "a\ud800"), a_line("T#1"), a_line("T#2", "last")]
+    (tmp_path / "w.jsonl").write_bytes(b"".join(b"\xef\xbb\xbf" + line.encode() for line in lines))
+    found = find_rollouts(tmp_path)
+    assert [key.id for key in found.places] == ["T#0", "T#1", "T#2"]
+    assert found.bad == []
+    assert counting(tmp_path, "T#2") == "last"
+
+
+@pytest.mark.parametrize(("many", "filter"), [(False, "."), (True, "'.[]'")])
+def test_an_indented_file_is_told_in_one_line(tmp_path: Path, many: bool, filter: str) -> None:
+    record = json.loads(a_line("T#0"))
+    (tmp_path / "a.jsonl").write_text(json.dumps([record] * 3 if many else record, indent=2))
+    (tmp_path / "b.jsonl").write_text(a_line("T#1") + "{\n")
+    found = find_rollouts(tmp_path)
+    assert [key.id for key in found.places] == ["T#1"]
+    assert [line.place for line in found.bad] == ["a.jsonl, all lines", "b.jsonl, line 2"]
+    assert "indented JSON, and has to be one object a line" in found.bad[0].why
+    assert f"jq -c {filter} " in found.bad[0].why
+
+
 def test_a_line_too_long_to_be_read_costs_only_itself(tmp_path: Path) -> None:
     with (tmp_path / "w.jsonl").open("w") as stream:
         stream.write(a_line("T#0"))

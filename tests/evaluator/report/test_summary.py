@@ -374,3 +374,15 @@ def test_a_summary_made_before_tasks_had_forms_is_shown(capsys: pytest.CaptureFi
         del agent["by"]["form"], agent["by"]["level"]
     show_summary(EvaluationSummary.model_validate(old))
     assert "Agents by kind: rate" in capsys.readouterr().out
+
+
+def test_only_what_a_rollout_run_repeats_is_owed(capsys: pytest.CaptureFixture[str]) -> None:
+    show_summary(
+        summarise(
+            [
+                a_result("A", agent="v/one"),
+                *(an_error(kind, f"B-{kind}", agent="v/one") for kind in ("trajectory", "provider", "task")),
+            ]
+        )
+    )
+    assert "; 1 owed: 1 provider; 2 not scored: 1 task, 1 trajectory\n" in capsys.readouterr().out

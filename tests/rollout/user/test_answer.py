@@ -62,3 +62,18 @@ def test_no_words_are_no_text(reply: str) -> None:
 def test_who_asks_for_a_human_says_so() -> None:
     answer = read_answer('{"text": "A human, please.", "agrees": false, "wants_human": "Yes", "done": 0}')
     assert (answer.agrees, answer.wants_human, answer.done) == (False, True, False)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"text":"SECRET</think>My words.","agrees":true,"wants_human":false,"later":null,"done":false}',
+        '{"text":"<think>SECRET</think>My words.","agrees":true,"wants_human":false,"later":null,"done":false}',
+        '```json\n{"text":"<think>SECRET</think>My words.","agrees":true,"done":fal',
+        '<think>SECRET {"text":"no"}</think>{"text":"SECRET</think>My words.","agrees":true}',
+        '{"text":"SE"CR"ET</think>My words.","agrees":true,"done":false}',
+    ],
+)
+def test_a_thought_within_the_text_is_not_said_and_the_record_stays_whole(reply: str) -> None:
+    answer = read_answer(reply)
+    assert (answer.text, answer.agrees, answer.done) == ("My words.", True, False)
