@@ -9,7 +9,6 @@ from bench.document import BenchDocument, read_document, show_comparison, show_d
 from bench.suite import GROUPS, Extent, run_groups
 from skillweave.base.command import command_line, counted, run_command
 from skillweave.base.errors import ConfigError
-from skillweave.base.options import CommandGroup
 
 DOCUMENT = Path("outputs/bench.json")
 QUICK = Path("outputs/bench-quick.json")
@@ -22,7 +21,6 @@ GROUPS_HELP = "\n\n".join(
 
 app = typer.Typer(
     name="bench",
-    cls=CommandGroup,
     help="Measures how fast the programs are, in units that make machines comparable.",
     no_args_is_help=True,
     add_completion=False,

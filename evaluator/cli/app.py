@@ -6,11 +6,9 @@ from typing import Annotated
 import typer
 
 from skillweave.base.command import command_line, run_command
-from skillweave.base.options import CommandGroup
 
 app = typer.Typer(
     name="evaluator",
-    cls=CommandGroup,
     help="Scores rollouts by replay, and explains what failed.",
     no_args_is_help=True,
     add_completion=False,

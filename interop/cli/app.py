@@ -6,11 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from skillweave.base.command import command_line, run_command
-from skillweave.base.options import CommandGroup
 
 app = typer.Typer(
     name="interop",
-    cls=CommandGroup,
     help="Datasets that trainers load, and environments that trainers and agents connect to.",
     no_args_is_help=True,
     add_completion=False,

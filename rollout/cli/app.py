@@ -6,11 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from skillweave.base.command import command_line, run_command
-from skillweave.base.options import CommandGroup
 
 app = typer.Typer(
     name="rollout",
-    cls=CommandGroup,
     help="Agents talk with simulated users in the worlds.",
     no_args_is_help=True,
     add_completion=False,

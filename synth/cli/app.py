@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skillweave.base.command import command_line, run_command
-from skillweave.base.options import CommandGroup
 
 if TYPE_CHECKING:
     from synth.cli.options import PipelineOptions, PipelineSource
@@ -16,7 +15,6 @@ DEFAULT_CONFIG = Path("config.yaml")
 
 app = typer.Typer(
     name="synth",
-    cls=CommandGroup,
     help="From domain names to worlds and verified tasks.",
     no_args_is_help=True,
     add_completion=False,

@@ -262,11 +262,3 @@ def test_null_for_an_optional_argument_scores_as_leaving_it_out(
     rollouts = write_records(tmp_path / "nulls", [*map(with_nulls, records_in(trajectories))])
     assert len(exported("openai", small, tmp_path / "to", rollouts=rollouts)) == len(honest)
     assert count > 0
-
-
-@pytest.mark.parametrize("option", [("--split", "train", "--split", "test"), ("--per-task", "1", "--per-task", "2")])
-def test_an_option_of_one_value_is_given_once(small: Path, tmp_path: Path, option: tuple[str, ...]) -> None:
-    done = export("hub", small, tmp_path / "to", *option)
-    assert done.returncode == 2
-    assert f"Invalid value for '{option[0]}': given more than once, and takes one value; give it once" in done.stderr
-    assert not (tmp_path / "to").exists()
