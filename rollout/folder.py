@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, from_json
 
 from skillweave.base.errors import ArtifactError, ConfigError
 from skillweave.base.store import CACHE, TEMPORARY, Store, process_name
-from skillweave.base.text import UnreadableTextError, skip_mark
+from skillweave.base.text import UnreadableTextError, hide_secrets, skip_mark
 from skillweave.schema.record import Json
 from skillweave.schema.trajectory import RETRIED_ERRORS, SpeakerUsage, TrajectoryRecord
 from skillweave.text_calls import CALLS_AS_TEXT
@@ -371,5 +371,5 @@ def _pretty(value: Json) -> bytes:
 
 
 def _short(value: Json) -> str:
-    text = json.dumps(value, sort_keys=True)
+    text = hide_secrets(json.dumps(value, sort_keys=True))
     return text if len(text) <= SHOWN else text[:SHOWN] + "..."

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skillweave.base.errors import ConfigError, SkillweaveError
+from skillweave.base.foreign import FOREIGN_ERRORS, error_in_words, is_interrupt
 from skillweave.config.load import nearest
 from skillweave.config.sections import Config
 from skillweave.llm.backends.backend import Backend
@@ -64,10 +65,17 @@ def part(kind: str, name: str) -> Any:
     if place is None:
         raise ConfigError(f"unknown rollout.parts.{kind} {name!r}; {nearest(name, list(OURS[kind]))}, or module:Class")
     module, _, attribute = place.partition(":")
+    if not module or not attribute:
+        raise ConfigError(f"rollout.parts.{kind} {name!r} names no class; write MODULE:CLASS")
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # of a user's own module
+        loaded = getattr(importlib.import_module(module), attribute)
+    except FOREIGN_ERRORS as error:  # of a user's own module
+        if is_interrupt(error):
+            raise
         raise ConfigError(f"rollout.parts.{kind} {name!r} cannot be loaded: {said(error)}") from error
+    if not callable(loaded):
+        raise ConfigError(f"rollout.parts.{kind} {name!r} is no class, but {type(loaded).__name__}; write MODULE:CLASS")
+    return loaded
 
 
 def made(kind: str, name: str, *given: Any, **named: Any) -> Any:
@@ -92,15 +100,17 @@ def blamed(kind: str, name: str) -> Iterator[None]:
         yield
     except SkillweaveError:
         raise
-    except Exception as error:
+    except FOREIGN_ERRORS as error:
+        if is_interrupt(error):
+            raise
         raise ConfigError(f"rollout.parts.{kind} {name!r} failed: {said(error)}") from error
 
 
-def said(error: Exception) -> str:
+def said(error: BaseException) -> str:
     """The type, message and place of an exception."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    return f"{error_in_words(error)}{place}"
 
 
 def _installed(kind: str, name: str) -> str | None:

@@ -14,12 +14,12 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rollout.agent import AgentSettings
 from rollout.conversation import RolloutLimits
@@ -31,14 +31,15 @@ from rollout.task import RolloutTask, TaskSource
 from rollout.trajectory import RolloutSettings, skill_text
 from rollout.world.source import BackendFactory, is_scripted, noted_settings, require_user, user_config
 from skillweave.base.errors import ConfigError, ProviderError, SkillweaveError, StopError
+from skillweave.base.foreign import FOREIGN_ERRORS, error_in_words, is_interrupt
 from skillweave.base.text import UnreadableTextError, read_user_text
-from skillweave.config.llm import SpeakerConfig
+from skillweave.config.llm import AuthorConfig, SpeakerConfig
 from skillweave.config.sections import Config, RolloutConfig
 from skillweave.llm.backends.backend import Backend
 from skillweave.llm.budget import SharedBudget, spending
-from skillweave.llm.connections import budget_price
+from skillweave.llm.connections import check_authors
 from skillweave.llm.ledger import Ledger
-from skillweave.llm.models import sampling_of, split_name
+from skillweave.llm.models import is_own_provider, sampling_of, split_name
 from skillweave.schema.trajectory import TrajectoryRecord
 from skillweave.workers import DEATHS, opened_workers
 from skillweave.world.dataset import Dataset
@@ -103,14 +104,22 @@ class Sink:
 async def servers_of(config: Config, rollouts: Path) -> AsyncIterator[Servers]:
     """Start the servers that the configuration asks for. Raises ConfigError if other machines would need them."""
     rollout = config.rollout
-    speakers = (rollout.agent, user_config(rollout))
-    if config.execution.address is not None and any(speaker.serve for speaker in speakers):
-        raise ConfigError("`serve` starts a server for this machine alone; with execution.address name its `base_url`")
+    _refuse_serve_elsewhere(config)
     async with AsyncExitStack() as stack:
         agent = await _served(stack, rollout.agent, rollouts, "agent")
         # A user that nobody named is the agent's own model, on the agent's server.
         own = rollout.user is not None or rollout.parts.backend is not None
         yield Servers(agent, await _served(stack, user_config(rollout), rollouts, "user") if own else agent)
+
+
+def starts_servers(config: Config) -> bool:
+    """Whether a run starts servers of its own."""
+    return any(speaker.serve for speaker in (config.rollout.agent, user_config(config.rollout)))
+
+
+def _refuse_serve_elsewhere(config: Config) -> None:
+    if config.execution.address is not None and starts_servers(config):
+        raise ConfigError("`serve` starts a server for this machine alone; with execution.address name its `base_url`")
 
 
 async def _served(stack: AsyncExitStack, speaker: SpeakerConfig, rollouts: Path, role: str) -> str | None:
@@ -145,35 +154,55 @@ async def opened_cast(config: Config, rollouts: Path | None, servers: Servers) -
         stack.push_async_callback(user.close)
         context = SourceContext(config, Path(config.outputs_dir), user)
         source: TaskSource = made("tasks", config.rollout.parts.tasks, context)
-        stack.push_async_callback(_let_go, source)
+        stack.push_async_callback(let_go, source)
         yield Cast(agent, source, speakers.ledger)
 
 
-def open_source(config: Config) -> TaskSource:
-    """The task source alone, for what holds no conversation. No agent is there, and no key is needed.
+class DrySource(NamedTuple):
+    """The task source of a run that is not held."""
+
+    source: TaskSource
+    missing_keys: list[str]
+    """Environment variables that have to hold a key before the run."""
+
+
+def open_source(config: Config, *, has_model: bool = True) -> DrySource:
+    """The task source alone, for what holds no conversation. Whoever would play is made once, and no key is needed.
+
+    Args:
+        config: The configuration.
+        has_model: Whether the agent's model is there already. A class of the user's own may read it when it is made.
 
     Raises:
-        ConfigError: The configuration names a part, an agent or a user that does not exist, or no price for a budget.
+        ConfigError: As a run's: a part, an agent or a user does not exist or cannot be made, or a budget has no price.
     """
     rollout = config.rollout
-    require_user(rollout)
+    _refuse_serve_elsewhere(config)
     speakers = BackendFactory(config, lambda: Dataset(Path(config.outputs_dir)))
-    if is_scripted(rollout.agent):
+    asked: list[AuthorConfig] = []
+    if is_scripted(rollout.agent) or rollout.parts.backend is not None:
         speakers.agent()
+    elif has_model or not is_own_provider(split_name(rollout.agent.model)[0]):
+        asked.append(rollout.agent)
+    require_user(rollout)
     if is_scripted(user_config(rollout)):
         speakers.user()
-    for speaker in (rollout.agent, user_config(rollout)):
-        split_name(speaker.model)
-        budget_price(speaker.model, config.llm)
+    else:
+        asked.append(user_config(rollout))
+    missing_keys = check_authors(config.llm, asked)
     context = SourceContext(config, Path(config.outputs_dir), offline_user(config.seed))
     source: TaskSource = made("tasks", rollout.parts.tasks, context)
-    return source
+    _make_runner(config, context.user, "", 1)
+    return DrySource(source, missing_keys)
 
 
-async def _let_go(source: TaskSource) -> None:
+async def let_go(source: TaskSource) -> None:
     """Close the source. All is written by now, so an error of a user's own source must not end the run."""
-    with suppress(Exception):
+    try:
         await source.close()
+    except FOREIGN_ERRORS as error:
+        if is_interrupt(error):
+            raise
 
 
 def is_held_here(config: Config) -> bool:
@@ -187,12 +216,25 @@ async def hold_here(config: Config, cast: Cast, pairs: Sequence[Pair], sink: Sin
     Raises:
         StopError: The budget is spent, or an endpoint is down.
     """
+    runner = _make_runner(config, cast.agent, cast.source.digest, len(pairs))
+    try:
+        await runner.stream(_batch(cast.source, pairs, sink), sink.write)
+    except (SkillweaveError, OSError):
+        raise
+    except FOREIGN_ERRORS as error:  # of a user's own dispatcher, trajectory or runner
+        if is_interrupt(error):
+            raise
+        raise SkillweaveError(f"the run broke off: {said(error)}; what was finished is kept") from error
+
+
+def _make_runner(config: Config, agent: Backend, digest: str, count: int) -> Any:
+    """Make the runner for so many conversations, with all parts that it needs. Raises ConfigError."""
     rollout = config.rollout
     parts, asked = rollout.parts, rollout.max_parallel_agents
-    width = Width(*(min(wide, max(len(pairs), 1)) for wide in (asked.initialize, asked.generate, asked.evaluate)))
+    width = Width(*(min(wide, max(count, 1)) for wide in (asked.initialize, asked.generate, asked.evaluate)))
     setting = RolloutSettings(
-        backend=cast.agent,
-        dataset=cast.source.digest,
+        backend=agent,
+        dataset=digest,
         limits=RolloutLimits(max_turns=rollout.max_turns, max_calls=rollout.max_calls, timeout_s=rollout.timeout_s),
         agent=AgentSettings(
             sampling=sampling_of(rollout.agent),
@@ -204,13 +246,7 @@ async def hold_here(config: Config, cast: Cast, pairs: Sequence[Pair], sink: Sin
     )
     dispatcher = made("dispatcher", parts.dispatcher, width)
     trajectory = part("trajectory", parts.trajectory)
-    runner = made("runner", parts.runner, setting, dispatcher, seed=config.seed, trajectory_class=trajectory)
-    try:
-        await runner.stream(_batch(cast.source, pairs, sink), sink.write)
-    except (SkillweaveError, OSError):
-        raise
-    except Exception as error:  # of a user's own dispatcher, trajectory or runner
-        raise SkillweaveError(f"the run broke off: {said(error)}; what was finished is kept") from error
+    return made("runner", parts.runner, setting, dispatcher, seed=config.seed, trajectory_class=trajectory)
 
 
 def skill_of(rollout: RolloutConfig) -> str:
@@ -228,8 +264,10 @@ def _batch(source: TaskSource, pairs: Sequence[Pair], sink: Sink) -> Iterator[tu
     for id, trial in pairs:
         try:
             task = source.task(id, trial)
-        except Exception as error:
-            reason = str(error) if isinstance(error, SkillweaveError) else f"{type(error).__name__}: {error}"
+        except FOREIGN_ERRORS as error:
+            if is_interrupt(error):
+                raise
+            reason = str(error) if isinstance(error, SkillweaveError) else error_in_words(error)
             sink.tally.unreadable.append(f"{id}#{trial}: {reason}")
             continue
         sink.started()

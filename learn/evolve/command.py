@@ -9,7 +9,7 @@ from evaluator.replay.rollouts import find_rollouts
 from learn.config import LearnConfig
 from learn.evolve.history import HISTORY, PAGE, history_of, write_history
 from learn.evolve.iteration import IterationPlace, prepare_first, run_iteration
-from learn.evolve.settings import EvolveSetup, completed, config_of, fix_settings
+from learn.evolve.settings import EvolveSetup, completed, config_of, fix_settings, missing_torch
 from learn.evolve.tasks import TaskSets, apart, task_sets
 from learn.forecast import PlannedTalks, show_planned
 from rollout.forecast import Forecast
@@ -48,7 +48,7 @@ def run_evolve(options: EvolveOptions) -> int:
     config = load_section(LearnConfig, options.config, options.overrides)
     load_plugins(config.plugins)
     require_runner(config.execution)
-    config = completed(config)
+    config = completed(config, is_dry=options.is_dry)
     store = Store(options.folder or Path(config.evolve.folder), "evolve", option="--folder")
     store.refuse_other_than_folder()
     setup = EvolveSetup(config, store, Dataset(Path(config.outputs_dir)))
@@ -84,11 +84,13 @@ def _show_dry_run(setup: EvolveSetup, sets: TaskSets) -> None:
         PlannedTalks("explore with each iteration's model", sets.explore, evolve.iterations * evolve.trials),
         PlannedTalks("evaluate each model on what is held out", sets.held_out, trained * evolve.evaluation_trials),
     ]
-    show_planned(
-        Forecast(config, open_source(config)),
-        planned,
-        [f"{counted(len(sets.seed), 'task')} to begin with, held by the scripted oracle; {trained} models are trained"],
-    )
+    source, missing_keys = open_source(config, has_model=False)
+    notes = [
+        f"{counted(len(sets.seed), 'task')} to begin with, held by the scripted oracle; {trained} models are trained"
+    ]
+    if lack := missing_torch(evolve.trainer):
+        notes.append(f"before the run: {lack}")
+    show_planned(Forecast(config, source), planned, notes, missing_keys)
 
 
 def _say_sets(sets: TaskSets, is_apart: Mapping[str, bool]) -> None:

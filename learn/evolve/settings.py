@@ -79,7 +79,7 @@ def source_root() -> Path:
     return Path(next(iter(learn.__path__))).resolve().parent
 
 
-def completed(config: LearnConfig) -> LearnConfig:
+def completed(config: LearnConfig, *, is_dry: bool = False) -> LearnConfig:
     """Fill in what the configuration leaves open: the agent's server and the user.
 
     Raises:
@@ -92,6 +92,8 @@ def completed(config: LearnConfig) -> LearnConfig:
             "leave it at 'world'"
         )
     _refuse_trainer(evolve.trainer)
+    if not is_dry and (lack := missing_torch(evolve.trainer)):
+        raise ConfigError(lack)
     agent = _with_server(evolve.agent, evolve.trainer)
     provider, _ = split_name(agent.model)
     if provider not in PROVIDERS:
@@ -112,11 +114,6 @@ def _refuse_trainer(trainer: TrainerConfig) -> None:
     key, program = ("python", trainer_python(trainer)) if is_built_in(trainer) else ("command", trainer.command[0])
     if shutil.which(program) is None:
         raise ConfigError(f"evolve.trainer.{key}: there is no program {program!r}; install it, or give its path")
-    if is_built_in(trainer) and not _has_torch(program):
-        raise ConfigError(
-            f"{program!r} has no PyTorch, which the built-in small model needs; install it there (pip install torch), "
-            "or name a Python that has it in evolve.trainer.python"
-        )
     if trainer.arguments and not is_built_in(trainer):
         raise ConfigError("evolve.trainer.arguments are for the built-in small model; put yours into trainer.command")
     for needed in ("{data}", MODEL) if trainer.command else ():
@@ -125,6 +122,17 @@ def _refuse_trainer(trainer: TrainerConfig) -> None:
                 f"evolve.trainer.command has no {needed}; put it where the program takes "
                 f"{'the file of conversations' if needed == '{data}' else 'the folder to write'}"
             )
+
+
+def missing_torch(trainer: TrainerConfig) -> str:
+    """What is wrong if the trainer's Python lacks the PyTorch that it needs; empty if it does not."""
+    program = trainer_python(trainer)
+    if not is_built_in(trainer) or _has_torch(program):
+        return ""
+    return (
+        f"{program!r} has no PyTorch, which the built-in small model needs; install it there (pip install torch), "
+        "or name a Python that has it in evolve.trainer.python"
+    )
 
 
 def _has_torch(python: str) -> bool:

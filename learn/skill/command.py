@@ -34,7 +34,7 @@ from skillweave.base.store import digest_text, locked
 from skillweave.base.text import UnreadableTextError, read_user_text
 from skillweave.config.llm import AuthorConfig
 from skillweave.config.load import load_section
-from skillweave.llm.connections import Connections, fixed_settings
+from skillweave.llm.connections import Connections, check_authors, fixed_settings
 from skillweave.llm.ledger import Ledger, cost_in_words
 from skillweave.llm.models import spec_of, split_name
 from skillweave.llm.replay import CachedBackend
@@ -115,14 +115,15 @@ def run_skill(options: SkillOptions) -> int:
 
 
 def _show_dry_run(options: SkillOptions, config: LearnConfig) -> None:
-    source = open_source(config)
+    source, missing_keys = open_source(config)
     items, forecast, skill = chosen_items(source, config.skill.items), Forecast(config, source), config.skill
     tried, train, choice = skill.evaluation.trials, skill.train, skill.optimizer
     if options.eval_only:
         scored = [PlannedTalks(f"score the skill on {part}", items.of(part), tried) for part in options.parts()]
-        show_planned(forecast, scored, ())
+        show_planned(forecast, scored, (), missing_keys)
         return
     author = _optimizer_author(config)
+    missing_keys = [*dict.fromkeys([*missing_keys, *check_authors(config.llm, [author])])]
     steps = train.num_epochs * steps_per_epoch(len(items.train), train.batch_size, train.accumulation)
     later = train.num_epochs - 1
     compared = minibatch_order(items.train, None)[: choice.slow_update_samples]
@@ -148,6 +149,7 @@ def _show_dry_run(options: SkillOptions, config: LearnConfig) -> None:
             "a skill is not tried again on what it was tried on, and what the folder holds is not held again",
             f"on top come about {questions:,} questions to the optimizer {author.model}",
         ],
+        missing_keys,
     )
 
 

@@ -7,7 +7,8 @@ from evaluator.report.terminal import print_table
 from rollout.folder import FolderState
 from rollout.forecast import Forecast, TalkEstimate
 from rollout.shards import Pair
-from skillweave.base.command import counted, one_line
+from skillweave.base.command import counted, one_line, repeat_line
+from skillweave.llm.connections import key_note
 from skillweave.llm.ledger import dollars
 
 HEADER = ("world", "tasks", "conversations", "kept", "owed", "requests", "tokens in", "tokens out", "cost")
@@ -15,7 +16,12 @@ NO_PRICE = "unknown: give prices in llm.prices"
 
 
 def show_forecast(
-    forecast: Forecast, worlds: dict[str, str], trials: int, held: FolderState, owed: Sequence[Pair]
+    forecast: Forecast,
+    worlds: dict[str, str],
+    trials: int,
+    held: FolderState,
+    owed: Sequence[Pair],
+    missing_keys: Sequence[str],
 ) -> None:
     """Print a line for each world, and what all would take.
 
@@ -25,6 +31,7 @@ def show_forecast(
         trials: Conversations of each task.
         held: What the folder holds.
         owed: The conversations that would be held.
+        missing_keys: Environment variables that have to hold a key before the run.
     """
     tasks, due = Counter(worlds.values()), Counter(worlds[id] for id, _ in owed)
     rows = []
@@ -43,12 +50,10 @@ def show_forecast(
     if not owed:
         print("all of them are kept; nothing would run, and nothing was written")
         return
-    print(
-        one_line(
-            f"in all {counted(len(owed), 'conversation')}, {describe_usage(forecast, low, high)}; nothing was written; "
-            "to run: the same command without --dry-run"
-        )
-    )
+    if note := key_note(missing_keys):
+        print(note)
+    usage = one_line(f"in all {counted(len(owed), 'conversation')}, {describe_usage(forecast, low, high)}")
+    print(f"{usage}; nothing was written; next: {repeat_line(without='--dry-run')}")
 
 
 def describe_usage(forecast: Forecast, low: TalkEstimate, high: TalkEstimate) -> str:

@@ -12,24 +12,27 @@ from typing import Any
 from rollout.cli.dry_run import describe_usage, show_forecast
 from rollout.folder import USER_SHARE, FolderState, RolloutFolder, RunFigures
 from rollout.forecast import Forecast
-from rollout.parts import blamed
+from rollout.parts import blamed, said
 from rollout.shards import (
     Pair,
     Sink,
     hold_here,
     hold_in_shards,
     is_held_here,
+    let_go,
     open_source,
     opened_cast,
     servers_of,
     skill_of,
+    starts_servers,
 )
 from rollout.task import TaskSource
 from rollout.world.source import WorldTasks, reasoning_warnings, user_config, user_warning
 from skillweave.base.command import command_line, counted, one_line, percent, repeat_line, shell_word
-from skillweave.base.errors import ConfigError, StopError
+from skillweave.base.errors import ConfigError, SkillweaveError, StopError
 from skillweave.base.progress import ProgressDisplay, progress
 from skillweave.base.store import digest_text, locked
+from skillweave.base.text import hide_secrets
 from skillweave.config.load import CONFIG, load_config, named_config
 from skillweave.config.sections import Config
 from skillweave.llm.connections import fixed_settings
@@ -293,19 +296,33 @@ def run_rollouts(options: RolloutOptions) -> int:
     folder.store.refuse_other_than_folder()
     if options.is_dry:
         return _show_dry_run(config, options, folder)
-    return asyncio.run(_run(config, options, folder))
+    try:
+        return asyncio.run(_run(config, options, folder))
+    except SystemExit as error:
+        # A task of one's own that called `sys.exit(0)` ended the run as if all were done.
+        raise SkillweaveError(f"the run broke off: {said(error)}; what was finished is kept") from error
 
 
 def _show_dry_run(config: Config, options: RolloutOptions, folder: RolloutFolder) -> int:
-    source = open_source(config)
-    with blamed("tasks", config.rollout.parts.tasks):
-        ids = selected(source, options.tasks, options.limit, options.split)
-        folder.compare(run_record(config, source, options))
+    source, missing_keys = open_source(config)
+    ids = _selected_of_same_run(config, source, options, folder)
     held = folder.held()
     worlds = {id: source.record(id).world if isinstance(source, WorldTasks) else "general" for id in ids}
     trials = config.rollout.trials
-    show_forecast(Forecast(config, source, folder), worlds, trials, held, list(owed(ids, trials, held.done)))
+    show_forecast(
+        Forecast(config, source, folder), worlds, trials, held, list(owed(ids, trials, held.done)), missing_keys
+    )
     return 0
+
+
+def _selected_of_same_run(
+    config: Config, source: TaskSource, options: RolloutOptions, folder: RolloutFolder
+) -> list[str]:
+    """Ids of the selected tasks. Raises ConfigError as `selected`, and if the folder belongs to another run."""
+    with blamed("tasks", config.rollout.parts.tasks):
+        ids = selected(source, options.tasks, options.limit, options.split)
+        folder.compare(run_record(config, source, options))
+    return ids
 
 
 def _say_cost(forecast: Forecast, pairs: Sequence[Pair]) -> None:
@@ -318,9 +335,16 @@ def _say_cost(forecast: Forecast, pairs: Sequence[Pair]) -> None:
 
 
 async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -> int:
-    print(one_line(f"reading the tasks for {config.rollout.agent.model}"), flush=True)
+    print(one_line(hide_secrets(f"reading the tasks for {config.rollout.agent.model}")), flush=True)
     for warning in filter(None, [user_warning(config.rollout), *reasoning_warnings(config.rollout)]):
         print(one_line(warning), flush=True)
+    if starts_servers(config):
+        # A server takes minutes to start: what a run would refuse then is refused before.
+        source = open_source(config).source
+        try:
+            _selected_of_same_run(config, source, options, folder)
+        finally:
+            await let_go(source)
     async with servers_of(config, options.rollouts) as servers, opened_cast(config, options.rollouts, servers) as cast:
         with blamed("tasks", config.rollout.parts.tasks):
             ids = selected(cast.source, options.tasks, options.limit, options.split)

@@ -22,6 +22,7 @@ from types import FrameType
 
 from skillweave.base.errors import ArtifactError, ConfigError, SkillweaveError
 from skillweave.base.machine import ADVICE, LACKING, in_words, refusal, require_open_files, require_temporary_folder
+from skillweave.base.text import hide_secrets
 
 PROGRAMS = ("synth", "rollout", "evaluator", "interop", "learn")
 """The programs, each a package of that name with a `cli.app`."""
@@ -128,9 +129,15 @@ def rollout_line(outputs: Path, rollouts: Path, *words: str | PurePath, config: 
     return command_line("rollout", "run", "--outputs-dir", outputs, "--rollouts-dir", free, *words, *given)
 
 
-def repeat_line() -> str:
-    """The command that was given, to be given again; `the same command` where none was, as from Python."""
-    return command_line(*_given) if _given else "the same command"
+def repeat_line(*, without: str = "") -> str:
+    """The command that was given, to be given again; `the same command` where none was, as from Python.
+
+    Args:
+        without: A flag that is left out this time, such as `--dry-run`.
+    """
+    if not _given:
+        return f"the same command{f' without {without}' if without else ''}"
+    return command_line(*(word for word in _given if word != without))
 
 
 def shell_word(word: str | PurePath) -> str:
@@ -282,5 +289,5 @@ def _silence_output() -> None:
 
 def _complain(message: str, status: int) -> None:
     with suppress(OSError):
-        print(f"error: {one_line(message)}", file=sys.stderr, flush=True)
+        print(f"error: {one_line(hide_secrets(message))}", file=sys.stderr, flush=True)
     sys.exit(status)

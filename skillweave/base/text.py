@@ -4,11 +4,27 @@ This is the one way to read it. A byte order mark, as editors on Windows write i
 another encoding is refused in a line, never misread.
 """
 
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 from typing import IO
 
 _UTF16 = "it is UTF-16, as some programs on Windows write; save it as UTF-8"
+
+
+_USER = re.compile(r"(\w:/{1,2})[^\s'\"]*@|(?<![^\s'\"=])[\w.%+-]+:[^\s'\"/@]+@(?=[\w.\[-])")
+"""User and password of an address, with or without its scheme."""
+_QUERY = re.compile(r"(\w:/{1,2}[^\s'\"?#]*)([?#][^\s'\"]*)")
+_VALUE = re.compile(r"=[^&#;]*")
+
+
+def hide_secrets(text: str) -> str:
+    """The text with `***` for the passwords, and for the values asked for, in the addresses that stand in it.
+
+    A key that stood in a `base_url` was shown by the very line that refused it.
+    """
+    text = _USER.sub(lambda found: f"{found[1] or ''}***@", text)
+    return _QUERY.sub(lambda found: found[1] + _VALUE.sub("=***", found[2]), text)
 
 
 class UnreadableTextError(ValueError):

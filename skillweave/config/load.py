@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from skillweave.base.command import command_line
 from skillweave.base.errors import ConfigError
-from skillweave.base.text import UnreadableTextError, read_user_text
+from skillweave.base.text import UnreadableTextError, hide_secrets, read_user_text
 from skillweave.config.sections import Config
 
 M = TypeVar("M", bound=BaseModel)
@@ -173,7 +173,7 @@ def _set(raw: Raw, dotted: str, value: Any) -> None:
             inner = section[name] = {}
         if not isinstance(inner, dict):
             path = ".".join(parents[: depth + 1])
-            raise ConfigError(f"cannot set {dotted!r}: {path!r} is {inner!r}, no section")
+            raise ConfigError(f"cannot set {dotted!r}: {path!r} is {_short(inner)}, no section")
         section = inner
     section[last] = value
 
@@ -220,11 +220,11 @@ def _fields(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
 def _short(value: object) -> str:
     """A value as messages show it, cut; a number with too many digits and a list that is too deep have no text."""
     try:
-        text = repr(value)
+        text = hide_secrets(repr(value))
     except (ValueError, RecursionError):
         return f"a {type(value).__name__} too large to show"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+    return hide_secrets(" ".join(str(error).split()))[:300]

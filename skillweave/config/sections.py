@@ -176,6 +176,13 @@ class RolloutConfig(ConfigSection):
     """Keep token ids and log probabilities as sampled, if the endpoint gives them."""
     parts: PartsConfig = PartsConfig()
 
+    @field_validator("agent", mode="before")
+    @classmethod
+    def _with_usual_model(cls, value: Any) -> Any:
+        """`--set rollout.agent.temperature=0.5` alone names no other agent."""
+        is_open = isinstance(value, dict) and "model" not in value
+        return {"model": cls.model_fields["agent"].default.model, **value} if is_open else value
+
     def shared_by(self, workers: int) -> "RolloutConfig":
         """The part of what may be under way at once that each of so many workers has."""
         slots = max(1, self.max_concurrency // workers)

@@ -29,6 +29,7 @@ from skillweave.llm.models import (
     NETWORK,
     PROVIDERS,
     AuthorSpec,
+    OwnBackend,
     connect,
     is_own_provider,
     provider_backend,
@@ -125,9 +126,10 @@ class Connections:
 
     def metered(self, backend: Backend) -> Backend:
         """Wrap a backend that was made elsewhere, so that it is paid for like the others. Raises ConfigError."""
-        price = budget_price(backend.name, self._llm)
-        paid = MeteredBackend(backend, self.ledger, price, self._budget, self._llm.max_answer_tokens)
-        return DefaultsBackend(paid, backend.name.partition("/")[2], Sampling())
+        own = OwnBackend(backend, str(getattr(backend, "name", f"own/{type(backend).__name__}")))
+        price = budget_price(own.name, self._llm)
+        paid = MeteredBackend(own, self.ledger, price, self._budget, self._llm.max_answer_tokens)
+        return DefaultsBackend(paid, own.name.partition("/")[2], Sampling())
 
     def _is_replayed(self, spec: AuthorSpec) -> bool:
         """Whether the author answers from the very cassette that is recorded, which has its answers already."""
@@ -235,15 +237,18 @@ def fixed_settings(author: AuthorConfig) -> dict[str, Json]:
 def _lasting_address(author: AuthorConfig) -> str | None:
     """The address of an author's endpoint; None for the usual one.
 
-    A server on this machine is the same one whatever its port, which often changes with each start.
+    A server on this machine is the same one whatever its port, which often changes with each start. Its path counts: a
+    gateway has one for each provider.
     """
-    url = (author.base_url or "").rstrip("/")
-    home = HOME_URLS.get(split_name(author.model)[0], "").rstrip("/")
-    if url in ("", home):
-        return None
-    if not is_loopback(urlsplit(url).hostname or ""):
-        return url
-    return None if is_loopback(urlsplit(home).hostname or "") else "http://127.0.0.1"
+    url, home = map(_without_local_port, (author.base_url or "", HOME_URLS.get(split_name(author.model)[0], "")))
+    return None if url in ("", home) else url
+
+
+def _without_local_port(url: str) -> str:
+    """An address without the slash at its end, and on this machine without its port."""
+    url = url.rstrip("/")
+    parts = urlsplit(url)
+    return parts._replace(netloc="127.0.0.1").geturl() if is_loopback(parts.hostname or "") else url
 
 
 def price_of(name: str, llm: LlmConfig) -> Price | None:

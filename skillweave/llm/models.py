@@ -7,17 +7,31 @@ retried; each try is paid for by itself.
 
 import importlib
 import json
+import logging
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
+from inspect import isawaitable
 from pathlib import Path
+from types import NoneType
 from typing import Literal, get_args
 
+from skillweave.base.command import one_line
 from skillweave.base.errors import ConfigError, ProviderError, SkillweaveError
+from skillweave.base.foreign import FOREIGN_ERRORS, error_in_words, is_interrupt
 from skillweave.config.llm import Api, AuthorConfig, LlmConfig
 from skillweave.llm.backends.anthropic import AnthropicBackend
-from skillweave.llm.backends.backend import Backend, OfflineAnswer, OfflineBackend, Reply, Request, Sampling
+from skillweave.llm.backends.backend import (
+    Backend,
+    OfflineAnswer,
+    OfflineBackend,
+    Reply,
+    Request,
+    Sampling,
+    Stop,
+    Tokens,
+)
 from skillweave.llm.backends.endpoint import EndpointSettings
 from skillweave.llm.backends.openai_chat import ChatBackend, OpenAIEndpoint
 from skillweave.llm.backends.openai_responses import ResponsesBackend
@@ -29,6 +43,9 @@ from skillweave.llm.replay import CachedBackend, RecordingBackend, ReplayBackend
 from skillweave.llm.wrappers import DefaultsBackend, LimitedBackend, MeteredBackend, RetryingBackend
 from skillweave.plugins import Registry
 from skillweave.schema.record import Json
+from skillweave.schema.trajectory import ToolCall
+
+logger = logging.getLogger(__name__)
 
 Provider = Literal["offline", "openai", "anthropic", "vllm", "replay"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -223,7 +240,7 @@ def provider_backend(spec: AuthorSpec, offline: OfflineAnswer | None, limiter: E
     if spec.api is not None and spec.provider != "openai":
         raise ConfigError(f"author {spec.name!r} has one API; leave out api, which is for openai authors")
     if spec.is_own:
-        own = OwnBackend(spec)
+        own = OwnBackend.load(spec)
         return own if limiter is None else LimitedBackend(own, limiter)
     if spec.provider == "replay":
         return ReplayBackend(Path(spec.model))
@@ -257,26 +274,93 @@ class OwnBackend:
     What its code raises becomes an error that says which backend, and where in it.
     """
 
-    def __init__(self, spec: AuthorSpec) -> None:
-        """Load and make it. Raises ConfigError."""
-        self.name = spec.name
+    def __init__(self, inner: Backend, name: str) -> None:
+        """Raises ConfigError if the object is no backend."""
+        missing = [method for method in ("complete", "close") if not callable(getattr(inner, method, None))]
+        if missing:
+            raise ConfigError(
+                f"the backend of author {name!r} has no {' and no '.join(missing)}; "
+                "give its class `async def complete(self, request)` and `async def close(self)`"
+            )
+        self.name = name
+        self._inner = inner
+
+    @classmethod
+    def load(cls, spec: AuthorSpec) -> "OwnBackend":
+        """Load and make the backend of an author. Raises ConfigError."""
+        own = own_class(spec.provider)
         try:
-            self._inner = own_class(spec.provider)(spec)
+            inner = own(spec)
         except SkillweaveError:
             raise
-        except Exception as error:  # of the user's own code
+        except FOREIGN_ERRORS as error:  # of the user's own code
+            if is_interrupt(error):
+                raise
             raise ConfigError(f"the backend of author {spec.name!r} cannot be made: {_describe(error)}") from error
+        return cls(inner, spec.name)
 
     async def complete(self, request: Request) -> Reply:
         try:
-            return await self._inner.complete(request)
+            answer: object = self._inner.complete(request)
+            reply = await answer if isawaitable(answer) else answer
         except SkillweaveError:
             raise
-        except Exception as error:  # of the user's own code
+        except FOREIGN_ERRORS as error:  # of the user's own code
+            if is_interrupt(error):
+                raise
             raise ProviderError(f"{self.name} failed: {_describe(error)}") from error
+        return _checked_reply(reply, self.name)
 
     async def close(self) -> None:
-        await self._inner.close()
+        """Close it. All is answered by now, so an error is a warning and no more."""
+        try:
+            ended: object = self._inner.close()
+            if isawaitable(ended):
+                await ended
+        except FOREIGN_ERRORS as error:  # of the user's own code
+            if is_interrupt(error):
+                raise
+            logger.warning(one_line(f"{self.name} could not be closed: {_describe(error)}"))
+
+
+_REPLY_TYPES: Mapping[str, tuple[type, ...]] = {
+    "text": (str,),
+    "input_tokens": (int,),
+    "cached_input_tokens": (int,),
+    "cache_write_tokens": (int,),
+    "output_tokens": (int,),
+    "model": (str,),
+    "stop": (str,),
+    "tool_calls": (tuple, list),
+    "reasoning": (str, NoneType),
+    "refusal": (str, NoneType),
+    "tokens": (Tokens, NoneType),
+    "blocks": (tuple, list),
+    "written": (str, NoneType),
+    "reasoning_field": (str,),
+    "fields": (Mapping,),
+}
+"""What a reply may hold. Nothing checks a dataclass of the user's: `Reply(text=5)` broke where the text was read."""
+
+
+def _checked_reply(reply: object, name: str) -> Reply:
+    """The reply of a user's own backend. Raises ProviderError if it is none."""
+    if not isinstance(reply, Reply):
+        raise ProviderError(f"{name} failed: its reply is {type(reply).__name__}, it must be a Reply")
+    for part, types in _REPLY_TYPES.items():
+        value = getattr(reply, part)
+        if not isinstance(value, types):
+            allowed = " or ".join("None" if kind is NoneType else kind.__name__ for kind in types)
+            raise ProviderError(f"{name} failed: its reply's {part} is {type(value).__name__}, it must be a {allowed}")
+    if reply.stop not in get_args(Stop):
+        raise ProviderError(
+            f"{name} failed: its reply's stop is {reply.stop!r}; give one of {', '.join(get_args(Stop))}"
+        )
+    for call in reply.tool_calls:
+        if not isinstance(call, ToolCall):
+            kind = type(call).__name__  # type: ignore[unreachable]
+            raise ProviderError(f"{name} failed: its reply's tool_calls hold {kind}, they must hold ToolCall")
+    return reply
 
 
 def own_class(provider: str) -> BackendClass:
@@ -286,21 +370,28 @@ def own_class(provider: str) -> BackendClass:
         provider: The name of a registered one or of an entry point, or `module:Class`.
 
     Raises:
-        ConfigError: It cannot be loaded.
+        ConfigError: It cannot be loaded, or is no class.
     """
     registered = OWN_BACKENDS.get(provider)
     if registered is not None:
         return registered
     place = next((entry.value for entry in entry_points(group=OWN_GROUP, name=provider)), provider)
     module, _, attribute = place.partition(":")
+    if not module or not attribute:
+        raise ConfigError(f"the backend {provider!r} names no class; write MODULE:CLASS/NAME, such as mine:Echo/one")
     try:
-        loaded: BackendClass = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # of the user's own module
+        loaded: object = getattr(importlib.import_module(module), attribute)
+    except FOREIGN_ERRORS as error:  # of the user's own module
+        if is_interrupt(error):
+            raise
         raise ConfigError(f"the backend {provider!r} cannot be loaded: {_describe(error)}") from error
-    return loaded
+    if not callable(loaded):
+        raise ConfigError(f"the backend {provider!r} is no class, but {type(loaded).__name__}; write MODULE:CLASS/NAME")
+    made: BackendClass = loaded
+    return made
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     """What was raised, and where in the user's code."""
     frames = [
         frame
@@ -308,4 +399,4 @@ def _describe(error: Exception) -> str:
         if frame.filename not in (__file__, importlib.__file__) and not frame.filename.startswith("<frozen")
     ]
     where = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {error}{where}"
+    return f"{error_in_words(error)}{where}"

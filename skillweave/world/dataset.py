@@ -43,7 +43,10 @@ class Dataset:
         """Open a folder. Raises ArtifactError if it is not the outputs folder of a run."""
         self.store = Store(outputs)
         if not outputs.is_dir():
-            raise ArtifactError(f"there is no outputs folder {str(outputs)!r}; give the one that a run wrote")
+            raise ArtifactError(
+                f"there is no outputs folder {str(outputs)!r}; name the one that a run wrote with --outputs-dir "
+                f"(outputs_dir in the configuration), or write one with: {command_line('synth', 'run')}"
+            )
         if not self.store.exists(BLUEPRINTS) and not (outputs / QUERIES).is_dir():
             raise ArtifactError(
                 f"{str(outputs)!r} holds no {BLUEPRINTS} and no tasks; give the folder that a run wrote"

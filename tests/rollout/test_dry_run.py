@@ -56,7 +56,7 @@ def test_longer_prompts_and_more_calls_take_more(place: Path) -> None:
         config = Config.model_validate(
             {"outputs_dir": str(place / "outputs"), "rollout": {"agent": "openai/m", **dict(values)}}
         )
-        low, high = Forecast(config, source := open_source(config)).of(source.ids())
+        low, high = Forecast(config, source := open_source(config).source).of(source.ids())
         assert low.total.requests < high.total.requests
         return low.total.tokens_in
 
@@ -98,9 +98,55 @@ def test_without_a_price_the_cost_is_unknown_and_scripted_agents_cost_nothing(pl
         (["--agent", "opnai/m"], "unknown author 'opnai/m'"),
         (["--agent", "openai/m", "--set", "llm.budget_usd=1"], "nobody knows what 'openai/m' costs"),
         (["--tasks", "Nowhere"], "--tasks 'Nowhere' matches none"),
+        (["--agent", "no_such_module:Echo/x", "--user", "offline/user"], "cannot be loaded: ModuleNotFoundError"),
+        (["--user", "tests.rollout.own_parts:BROKEN/x"], "'tests.rollout.own_parts:BROKEN' is no class, but int"),
+        (
+            ["--set", "rollout.parts.runner=no_such_module:Runner"],
+            "rollout.parts.runner 'no_such_module:Runner' cannot",
+        ),
+        (["--set", "rollout.parts.dispatcher=tests.rollout.own_parts:fails"], "RuntimeError: it is broken"),
+        (["--set", "rollout.parts.backend=tests.rollout.own_parts:fails"], "RuntimeError: it is broken"),
+        (["--set", "rollout.skill=no-such.md"], "rollout.skill 'no-such.md' cannot be read"),
     ],
 )
 def test_it_refuses_what_a_run_would_refuse(place: Path, more: list[str], complaint: str) -> None:
     done = planned(place, *more)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert complaint in done.stderr
+
+
+def test_it_says_which_key_is_needed_and_ends_with_the_command_to_give(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = planned(place, "--agent", "openai/m", "--tasks", "Small*")
+    assert "before the run, set the key that it will need: OPENAI_API_KEY" in done.stdout
+    assert done.stdout.endswith("next: python -m rollout run --outputs outputs --agent openai/m --tasks 'Small*'\n"), (
+        done.stdout
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert "before the run" not in planned(place, "--agent", "openai/m").stdout
+
+
+def test_a_setting_of_the_agent_without_a_model_leaves_the_usual_agent(place: Path) -> None:
+    done = ran("rollout", "run", "--outputs", "outputs", "--set", "rollout.agent.temperature=0.5", place=place)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "conversations of offline/oracle" in done.stdout
+
+
+def test_a_folder_of_another_run_is_refused_before_a_server_is_started(place: Path) -> None:
+    assert ran("rollout", "run", "--outputs", "outputs", "--limit", "1", place=place).returncode == 0
+    (place / "vllm").write_text("#!/bin/sh\ntouch started\nexit 1\n")
+    (place / "vllm").chmod(0o755)
+    agent = f"rollout.agent={{model: vllm/m, serve: {{command: [{place / 'vllm'}]}}}}"
+    done = ran("rollout", "run", "--outputs", "outputs", "--set", agent, place=place)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "holds trajectories of another run" in done.stderr
+    assert not (place / "started").exists()
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_where_no_dataset_is_the_option_is_named(tmp_path: Path, dry: tuple[str, ...]) -> None:
+    done = ran("rollout", "run", *dry, place=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "there is no outputs folder 'outputs'; name the one that a run wrote with --outputs-dir" in done.stderr

@@ -105,6 +105,10 @@ def test_all_settings_that_are_left_free_exist() -> None:
         ("https://a.example/v1", "https://b.example/v1", False),
         ("https://a.example/v1", None, False),
         ("http://127.0.0.1:8000/v1", None, False),
+        ("http://127.0.0.1:8000/openai/v1", "http://127.0.0.1:8000/groq/v1", False),
+        ("http://localhost:8000/openai/v1", "http://[::1]:9/openai/v1/", True),
+        ("http://127.0.0.1:8000/v1", "https://127.0.0.1:8000/v1", False),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000/v1", False),
         ("http://10.0.0.1:8000/v1", "http://10.0.0.2:8000/v1", False),
     ],
 )
@@ -164,3 +168,35 @@ def test_a_folder_of_an_earlier_version_goes_on_and_says_what_it_cannot_know(tmp
         path.write_text(json.dumps(run))
         done = rolled(tmp_path, server.url)
         assert (done.returncode, "agent.sampling" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:sec-ret@host/v1?key=sec-ret",
+        "http://host/v1?key=sec-ret",
+        "http://host/v1?a=b&key=sec-ret#x",
+        "user:sec-ret@host/v1",
+        "htp:/user:sec-ret@host/v1",
+        f"http://user:{'sec-ret' * 20}@host/v1",
+        "https://sec-ret@host/v1",
+    ],
+)
+@pytest.mark.parametrize("words", [["--set", "rollout.agent={{model: openai/m, base_url: '{}'}}"], ["--agent", "{}"]])
+def test_no_password_and_no_key_of_an_address_is_shown(url: str, words: list[str], tmp_path: Path) -> None:
+    done = ran("rollout", "run", *(word.format(url) for word in words), place=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "sec-ret" not in done.stdout + done.stderr
+
+
+def test_a_folder_that_holds_an_address_with_a_key_does_not_show_it(tmp_path: Path) -> None:
+    a_dataset(tmp_path / "outputs", tasks()[:1])
+    assert ran("rollout", "run", "--outputs", "outputs", place=tmp_path).returncode == 0
+    path = tmp_path / "rollouts" / "run.json"
+    run = json.loads(path.read_text())
+    run["agent"]["base_url"] = "http://user:sec-ret@host/v1?key=sec-ret"
+    path.write_text(json.dumps(run))
+    done = ran("rollout", "run", "--outputs", "outputs", place=tmp_path)
+    assert done.returncode == 2
+    assert 'agent.base_url is "http://***@host/v1?key=***" there' in done.stderr
+    assert "sec-ret" not in done.stderr

@@ -167,6 +167,9 @@ class Reply:
     """Further fields of the message that the endpoint wants back as they are. A message carries them, too."""
 
     def __post_init__(self) -> None:
+        written: object = self.text
+        if not isinstance(written, str):
+            return  # a user's own backend made it; whoever takes the reply says what is wrong
         thoughts, words = split_thoughts(self.text)
         if words != self.text:
             given = self.text

@@ -120,3 +120,17 @@ def test_a_dry_run_says_what_would_be_held_and_leaves_nothing(small: Path, tmp_p
     assert "in all at most 184 conversations, about " in done.stdout
     assert "nothing was written" in done.stdout
     assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_needs_no_pytorch_and_says_that_the_run_does(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learn.evolve.settings._has_torch", lambda python: False)
+    config = configured(tmp_path, small, trainer={}, agent={"model": "vllm/{model}"})
+    done = evolved(config)
+    assert (done.returncode, "has no PyTorch" in done.stderr) == (2, True)
+    done = evolved(config, "--dry-run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "before the run: " in done.stdout
+    assert "has no PyTorch, which the built-in small model needs" in done.stdout
+    assert "nothing was written; next: python -m learn evolve " in done.stdout

@@ -205,5 +205,6 @@ def test_a_dry_run_counts_conversations_and_asks_nobody(place: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "score the first skill on validation" in done.stdout
     assert "questions to the optimizer" in done.stdout
-    assert "nothing was written" in done.stdout
+    assert "nothing was written; next: python -m learn skill " in done.stdout
+    assert "--dry-run" not in done.stdout
     assert sorted(place.rglob("*")) == sorted([*before, place / "learn.yaml"])
