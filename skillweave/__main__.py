@@ -1,17 +1,21 @@
 """The console command `skillweave`: all programs under one name, each the same as `python -m PROGRAM`."""
 
+import shutil
 import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from skillweave.base.command import PROGRAMS, advise_as, end_on_signals, run_command
+from skillweave.base.command import PROGRAMS, advise_as, command_line, end_on_signals, path_here, run_command
 
 
 def main() -> None:
     """Run a program by its name. Ends the process: 0 done, 1 work failed, 2 wrong usage, 130 interrupted."""
     end_on_signals()
-    caller = "python -m skillweave" if Path(sys.argv[0]).name == "__main__.py" else "skillweave"
+    if Path(sys.argv[0]).name == "__main__.py":
+        caller = command_line("skillweave")
+    else:
+        caller = "skillweave" if shutil.which("skillweave") else path_here(sys.argv[0])
     advise_as(caller)
     with suppress(OSError):
         # Plug-ins may lie in the folder of the command. It comes last: no file there takes the place of a library.

@@ -4,6 +4,7 @@ Nothing that a user names is left out in silence: a value that matches no task i
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
@@ -27,8 +28,8 @@ def matching_ids(ids: Sequence[str], values: Sequence[str], option: str = TASKS_
 
     Args:
         ids: All ids.
-        values: Ids, patterns of ids, or `@FILE` for a file with one of these a line; in it, lines that begin with `#`
-            are comments. None given: all ids match.
+        values: Ids, patterns of ids, or `@FILE` for a file with one of these a line; in it, a `#` at the
+            beginning or after a blank begins a comment. None given: all ids match.
         option: What gives the values, for errors.
 
     Raises:
@@ -58,14 +59,24 @@ def _values_of(values: Sequence[str], known: frozenset[str], option: str) -> Ite
         if not value.startswith("@"):
             yield value, ""
             continue
+        if value == "@":
+            raise ConfigError(f"{option} @ names no file; write @FILE, a file with an id or a pattern on each line")
         try:
             lines = read_user_lines(Path(value[1:]))
         except UnreadableTextError as error:
             raise ConfigError(f"{option} {value}: the file of task ids cannot be read: {error}") from error
-        named = [(number, line) for number, line in lines if line in known or not line.startswith("#")]
+        without_comments = ((number, _without_comment(line, known)) for number, line in lines)
+        named = [(number, line) for number, line in without_comments if line]
         if not named:
             raise ConfigError(f"{option} {value}: the file names no task; write an id or a pattern on each line")
         yield from ((line, f" ({value[1:]}, line {number})") for number, line in named)
+
+
+def _without_comment(line: str, known: frozenset[str]) -> str:
+    """A line without what stands behind a `#` that begins it or follows a blank, unless it is part of an id."""
+    ends = [len(line), *(found.start() for found in re.finditer(r"(^|\s+)#", line))]
+    first = line[: ends[1]] if ends[1:] else line
+    return next((line[:end] for end in sorted(ends, reverse=True) if line[:end] in known), first)
 
 
 def _complaint(unmatched: Sequence[tuple[str, str]], count: int, ids: Sequence[str], option: str) -> str:

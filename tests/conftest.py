@@ -1,6 +1,7 @@
 """What all tests share: a Prefect server and finished datasets. To make one takes as long as many tests."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -33,6 +34,8 @@ settings.load_profile("tests")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Groups are for runs in several processes; without those the marker means nothing, and is no error."""
+    # Commands advise `python` where a shell takes that for the interpreter that runs them.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     config.addinivalue_line("markers", "xdist_group(name): tests that run in one process")
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="skillweave-tests-")

@@ -14,7 +14,7 @@ from interop.export.examples import ExampleSpot, ReaderSettings, TrajectorySpot
 from interop.export.format import ExportFormat, Row
 from interop.export.registry import format_of, module_of
 from interop.export.rows import staged_lines
-from interop.export.scores import Scorer, open_scorer
+from interop.export.scores import Scorer, open_scorer, results_files
 from interop.export.selection import (
     Candidate,
     IndexedTask,
@@ -95,11 +95,18 @@ def run_export(options: ExportOptions) -> int:
     store = Store(options.to, "export", option="--to")
     store.refuse_other_than_folder()
     _refuse_foreign(store)
+    # All that is given is looked at before anything is made.
+    run = ExportRun(options, format, dataset, store, conditions)
+    if options.rollouts:
+        print(one_line(f"reading the trajectories in {', '.join(map(str, options.rollouts))}"), flush=True)
+        run.rollouts = find_folders(options.rollouts)
+        results_files(options.outputs, options.rollouts[0], options.results)
     store.prepare()
     with locked(store):
         store.clean()
-        run = ExportRun(options, format, dataset, store, conditions)
-        _open_rollouts(run)
+        if options.rollouts:
+            cache = store.root / CACHE / "code.json"
+            run.scorer = open_scorer(options.outputs, options.rollouts[0], options.workers, cache, options.config)
         # The card alone changes with the licence, but it is written with the rest.
         code = digest_json([_code_digest(options.format, store), license_of(dataset.store)])
         known = _known(store)
@@ -142,16 +149,6 @@ def _refuse_foreign(store: Store) -> None:
             raise ConfigError(
                 f"--to {str(store.root)!r} holds {others[0]!r} and no {EXPORT}; give a folder that is new or empty"
             )
-
-
-def _open_rollouts(run: ExportRun) -> None:
-    options = run.options
-    if not options.rollouts:
-        return
-    print(one_line(f"reading the trajectories in {', '.join(map(str, options.rollouts))}"), flush=True)
-    run.rollouts = find_folders(options.rollouts)
-    cache = run.store.root / CACHE / "code.json"
-    run.scorer = open_scorer(options.outputs, options.rollouts[0], options.workers, cache, options.config)
 
 
 def _code_digest(name: str, store: Store) -> str:

@@ -359,6 +359,9 @@ async def _run(config: Config, options: RolloutOptions, folder: RolloutFolder) -
             held = folder.held()
             pairs = list(owed(ids, config.rollout.trials, held.done))
             _say_cost(Forecast(config, cast.source, folder), pairs)
+            if isinstance(cast.source, WorldTasks):
+                # A difference would lose each conversation of its world by itself.
+                await cast.source.check(id for id, _ in pairs)
             tally, spent = RunFigures(), None
             with display(len(pairs), cast.ledger) as shown:
                 sink = Sink(folder.append, tally, shown.started, shown.ended)

@@ -9,6 +9,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -24,7 +25,7 @@ from skillweave.schema.task import Task
 from skillweave.world import database
 from skillweave.world.dataset import Dataset
 from skillweave.world.session import ContractSession
-from skillweave.world.tools import result_text
+from skillweave.world.tools import name_of, result_text
 from skillweave.world.world import World
 
 T = TypeVar("T")
@@ -68,9 +69,29 @@ class McpOpener:
             script = self._dataset.store.file(f"mcp_servers/{task.world}.py")
         except ArtifactError as error:
             raise WorldError(f"the world {task.world!r} has no server to run on: {error}") from error
-        server = HeldServer(task, world, script.resolve(), self._at_work, self._call_timeout_s)
+        outputs = self._dataset.store.root
+        server = HeldServer(task, world, script.resolve(), self._at_work, self._call_timeout_s, outputs)
         await server.open(self._open_timeout_s)
         return server
+
+    async def check(self, tasks: Iterable[Task]) -> None:
+        """Start the server of each world of these tasks once, and compare its tools with the contract's.
+
+        A server that does not start is no matter of this check: it may be the machine's, and its conversations say so.
+
+        Raises:
+            WorldError: A world has no server, or it offers other tools than the contract.
+        """
+
+        async def try_out(task: Task) -> None:
+            with suppress(RolloutError):
+                await (await self(task)).close()
+
+        firsts = {task.world: task for task in reversed([*tasks])}
+        found = await asyncio.gather(*(try_out(firsts[world]) for world in sorted(firsts)), return_exceptions=True)
+        for error in found:
+            if error is not None:
+                raise error
 
 
 class _AnsweredCall(NamedTuple):
@@ -85,11 +106,12 @@ class HeldServer:
     """A server's session. It is closed or finished exactly once."""
 
     def __init__(
-        self, task: Task, world: World, script: Path, at_work: asyncio.Semaphore, call_timeout_s: float
+        self, task: Task, world: World, script: Path, at_work: asyncio.Semaphore, call_timeout_s: float, outputs: Path
     ) -> None:
         self.tools: list[Definition] = []
         self._task = task
         self._world = world
+        self._outputs = outputs
         self._at_work = at_work
         self._call_timeout_s = call_timeout_s
         self._folder = Path(tempfile.mkdtemp(prefix="skillweave-mcp-"))
@@ -198,13 +220,13 @@ class HeldServer:
         """
         with self._world.session(self._task) as session:
             expected = session.tools
-        by_server = {tool.name: _definition(tool) for tool in offered}
-        by_contract = {str(_function(tool).get("name")): tool for tool in expected}
+        by_server = {tool.name: _parameters(tool.input_schema) for tool in offered}
+        by_contract = {name_of(tool): _parameters(_function(tool).get("parameters")) for tool in expected}
         for name in sorted({*by_server} | {*by_contract}):
             if by_server.get(name) != by_contract.get(name):
                 raise WorldError(
-                    f"the server of {self._task.world!r} does not offer {name!r} as its contract does; "
-                    f"make the server again with: {command_line('synth', 'run')}"
+                    f"the server of {self._task.world!r} does not offer {name!r} as its contract does; make the "
+                    f"server again with: {command_line('synth', 'run', '--outputs-dir', self._outputs)}"
                 )
         return expected
 
@@ -259,9 +281,27 @@ def _text_of(result: types.CallToolResult) -> str | None:
     return texts[0] if len(texts) == 1 == len(result.content) else None
 
 
-def _definition(tool: types.Tool) -> Definition:
-    function: dict[str, Json] = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
-    return {"type": "function", "function": function}
+def _parameters(schema: Json) -> object:
+    """What a schema of arguments says of each parameter that changes what may be called: type, enum, required.
+
+    Servers of older datasets list null for optional parameters and `additionalProperties`. Agents are told the
+    contract's form of either, and a server accepts the same calls.
+    """
+    schema = schema if isinstance(schema, dict) else {}
+    properties, required = schema.get("properties"), schema.get("required")
+    return {
+        name: (_without_null(said.get("type")), _without_null(said.get("enum")), name in _listed(required))
+        for name, said in (properties.items() if isinstance(properties, dict) else ())
+        if isinstance(said, dict)
+    }
+
+
+def _without_null(value: Json) -> set[str]:
+    return {json.dumps(one) for one in _listed(value) if one not in (None, "null")}
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
 
 
 def _function(tool: Definition) -> Mapping[str, Json]:

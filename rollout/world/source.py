@@ -1,6 +1,6 @@
 """The source of a dataset's tasks: who plays agent and user, and the sessions that tasks run in."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -291,6 +291,19 @@ class WorldTasks:
             user=user,
             opener=self._opener,
         )
+
+    async def check(self, ids: Iterable[str]) -> None:
+        """Find out, before conversations of these tasks begin, whether their servers offer what the contracts do.
+
+        Raises:
+            WorldError: One does not.
+        """
+        if isinstance(self._opener, ContractOpener):
+            return
+        from rollout.world.mcp_session import McpOpener
+
+        if isinstance(self._opener, McpOpener):
+            await self._opener.check(self._dataset.tasks[id] for id in ids)
 
     async def close(self) -> None:
         """Close the worlds."""

@@ -6,6 +6,7 @@ import gc
 import io
 import os
 import shlex
+import shutil
 import signal
 import sqlite3
 import sys
@@ -18,7 +19,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePath
-from types import FrameType
+from types import FrameType, TracebackType
 
 from skillweave.base.errors import ArtifactError, ConfigError, SkillweaveError
 from skillweave.base.machine import ADVICE, LACKING, in_words, refusal, require_open_files, require_temporary_folder
@@ -211,10 +212,49 @@ def run_command(program: Callable[[], object], name: str = "", arguments: Sequen
 
 
 def end_on_signals() -> None:
-    """Let an interrupt end the process at once. Call it before slow work, imports included."""
+    """Begin a program: an interrupt ends the process at once, a missing dependency is a line, advice can be followed.
+
+    Call it before slow work, imports included.
+    """
     for number in SIGNALS:
         signal.signal(number, end_now)
     atexit.register(_ignore)
+    sys.excepthook = _report_missing
+    advise_as(f"{_interpreter()} -m")
+
+
+def _interpreter() -> str:
+    """What a shell here calls this interpreter: `python`, or its path where that is none or another environment's."""
+    found = shutil.which("python")
+    if found and Path(found).parent.resolve() == Path(sys.executable).parent.resolve():
+        return "python"
+    return path_here(sys.executable)
+
+
+def path_here(file: str) -> str:
+    """The path of a program as a shell reads it: from the current folder, if it lies below that."""
+    try:
+        below = Path(file).relative_to(Path.cwd())
+        return shell_word(f"{below.parent}/{below.name}")
+    except (OSError, ValueError):
+        return shell_word(file)
+
+
+def _report_missing(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say in a line that a dependency is not there, as where the environment is not active. An exception hook."""
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if not name or name in (*PROGRAMS, "skillweave", "bench"):
+        sys.__excepthook__(kind, error, trace)
+        return
+    with suppress(OSError):
+        sys.stdout.flush()
+        print(
+            f"error: the module {name!r} is not installed for {sys.executable}, so the environment is not active; "
+            "activate it with `. .venv/bin/activate`, or install it with `pip install .`",
+            file=sys.stderr,
+            flush=True,
+        )
+    os._exit(2)
 
 
 def end_now(number: int, frame: FrameType | None) -> None:

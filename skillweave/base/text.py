@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 _UTF16 = "it is UTF-16, as some programs on Windows write; save it as UTF-8"
+_NO_TEXT = "it holds NUL characters, so it is no text in UTF-8"
 
 
 _USER = re.compile(r"(\w:/{1,2})[^\s'\"]*@|(?<![^\s'\"=])[\w.%+-]+:[^\s'\"/@]+@(?=[\w.\[-])")
@@ -39,6 +40,8 @@ def read_user_text(path: Path) -> str:
     """
     try:
         content = path.read_bytes()
+    except IsADirectoryError as error:
+        raise UnreadableTextError("it is a folder; name a file") from error
     except OSError as error:
         raise UnreadableTextError(error.strerror or str(error)) from error
     except ValueError as error:  # a path with a NUL
@@ -50,7 +53,7 @@ def read_user_text(path: Path) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise UnreadableTextError(f"line {line} is not UTF-8; save the file as UTF-8") from error
     if "\0" in text:
-        raise UnreadableTextError("it holds NUL characters, so it is no text in UTF-8")
+        raise UnreadableTextError(_NO_TEXT)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -82,7 +85,11 @@ def mark_length(start: bytes) -> int:
     """The length of the byte order mark that a text begins with. Raises UnreadableTextError for another encoding."""
     if start.startswith(BOM_UTF8):
         return len(BOM_UTF8)
-    # Text in UTF-16 without a mark has a zero byte beside each character of ASCII.
-    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in start[:2]:
+    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise UnreadableTextError(_UTF16)
+    if b"\0" in start[:2]:
+        # Text in UTF-16 without a mark has a zero byte beside each character of ASCII.
+        other = start[:2].replace(b"\0", b"")
+        is_ascii = other in (b"\t", b"\n", b"\r") or b" " <= other <= b"~"
+        raise UnreadableTextError(_UTF16 if is_ascii else _NO_TEXT)
     return 0

@@ -57,6 +57,7 @@ SHOWN_PARAGRAPHS = 3
 """Paragraphs of the policy that are shown."""
 TEXT_CHARS = 240
 """Characters of a paragraph or a first message that are shown."""
+INTERRUPTED = "interrupted; nothing was written, and what models answered is kept for the same command"
 SPLITS = ("train", "validation", "test")
 
 
@@ -95,6 +96,7 @@ def show_preview(source: PipelineSource, options: PipelineOptions, service: str)
         with locked(run.store), closing(run):
             _make(run, steps, usage)
             if run.executor.is_stopped and run.executor.why_stopped is None:
+                print(INTERRUPTED, file=sys.stderr, flush=True)
                 return 130
             _require_tasks(run, steps, usage, whole)
             for line in _preview(Dataset(run.store.root)):

@@ -28,6 +28,7 @@ from synth.offline.services import (
     fault_in_words,
     refuse_aliases,
 )
+from synth.offline.templates import render_template
 
 MOST_MERGED = 4
 """Most stories of three or more companies to merge from stories of pairs."""
@@ -165,7 +166,7 @@ def _stories_in(
 
 
 def _rendered(bridge: BridgeFile, sides: Sides) -> dict[str, Any]:
-    text = _compiled(bridge.template).render(**sides)
+    text = render_template(_compiled(bridge.template), sides)
     if bridge.where:
         refuse_aliases(text)
     return yaml.load(text, LOADER) or {}

@@ -25,17 +25,17 @@ from random import Random
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from jinja2 import Environment, StrictUndefined, Template, TemplateSyntaxError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from jinja2 import Template, TemplateSyntaxError
+from pydantic import Field, ValidationError, model_validator
 
 from skillweave.base.errors import AuthorError, ConfigError
 from skillweave.base.store import digest_text
 from skillweave.schema.contract import Event, Invariant, Tool
 from skillweave.schema.entity import Domain, Entity
-from skillweave.schema.record import Name, Record, table_of
+from skillweave.schema.record import Name, Record
 from skillweave.schema.template import Goal
 from synth.offline.companies import drawn_names, own_rows, pools, with_names, without_rules
+from synth.offline.templates import Templates, render_template
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader written in C, if there is one: the same values in a tenth of the time."""
@@ -165,35 +165,10 @@ class RenderedService(Record):
     """Rules that a company may do without."""
 
 
-def money(cents: float) -> str:
-    """1500 -> `15.00`."""
-    return f"{cents / 100:,.2f}"
-
-
-def percent(share: float) -> str:
-    """0.25 -> `25 %`."""
-    return f"{share * 100:g} %"
-
-
-def plural(count: float, noun: str) -> str:
-    """1, `day` -> `1 day`; 3, `day` -> `3 days`."""
-    return f"{count:g} {noun}{'' if count == 1 else 's'}"
-
-
-class _Templates(ImmutableSandboxedEnvironment):
-    """Of a record a template reaches the fields alone: pydantic's methods would read files and unpickle."""
-
-    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        if isinstance(obj, BaseModel):
-            return attr in type(obj).model_fields
-        return bool(super().is_safe_attribute(obj, attr, value))
-
-
-def environment() -> Environment:
+@cache
+def environment() -> Templates:
     """The Jinja environment of the catalogue's templates."""
-    templates = _Templates(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
-    templates.filters.update(money=money, percent=percent, plural=plural, table=table_of)
-    return templates
+    return Templates()
 
 
 def split_documents(text: str) -> tuple[str, str]:
@@ -270,7 +245,7 @@ class Service:
         if setting.is_first:
             return ServiceVariant(self, setting, self.render(setting, knobs))
         own_names = drawn_names({**setting.names, "towns": [*setting.names.get("towns", ()), "town"]}, random)
-        summary = environment().from_string(setting.about).render(**knobs, town=own_names.pop("town"))
+        summary = render_template(environment().from_string(setting.about), {**knobs, "town": own_names.pop("town")})
         rendered = self._parsed(with_names(self._text(setting, knobs), own_names))
         own = rendered.model_copy(
             update={
@@ -285,7 +260,7 @@ class Service:
         return {name: values[0] for name, values in {**self.header.figures, **setting.figures}.items()}
 
     def _text(self, setting: ServiceSetting, knobs: Mapping[str, Knob]) -> str:
-        return self._template.render(setting=setting, w=setting.words, **knobs)
+        return render_template(self._template, {"setting": setting, "w": setting.words, **knobs})
 
     def _parsed(self, text: str) -> RenderedService:
         if self.where:

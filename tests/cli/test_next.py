@@ -14,6 +14,7 @@ from synth.cli.app import main as synth_main
 from synth.offline.services import built_in
 from tests.commands import Done, ran
 from tests.rollout.offline_agents.clinic import a_dataset
+from tests.rollout.world.servers import a_served_dataset
 from tests.shared import ROOT
 
 AWKWARD = 'it\'s a "folder" of $HOME/*'
@@ -138,3 +139,35 @@ def test_rollouts_go_to_a_folder_that_nobody_has(place: Path) -> None:
     assert (place / "rollouts-2" / "run.json").is_file()
     assert not [*rollouts.iterdir()]
     assert shlex.split(score)[-2:] == ["--config", str(config)]
+
+
+def without_packages(*words: str) -> subprocess.CompletedProcess[str]:
+    """A command of a Python that has no packages, as where the environment is not active."""
+    return subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("program", [*command.PROGRAMS, "skillweave", "evaluator.run_evaluation"])
+def test_who_has_not_activated_the_environment_is_told_so(program: str) -> None:
+    done = without_packages("-m", program, "run")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("error: the module '")
+    assert "activate it with `. .venv/bin/activate`, or install it with `pip install .`" in done.stderr
+
+
+def test_a_server_without_its_environment_says_so(tmp_path: Path) -> None:
+    dataset = a_served_dataset(tmp_path / "outputs")
+    done = without_packages(str(dataset.store.root / "mcp_servers/SmallClinic.py"))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "the module 'anyio' is not installed" in done.stderr
+
+
+def test_advice_names_the_interpreter_where_it_is_not_the_shell_s(tmp_path: Path) -> None:
+    (tmp_path / ".venv").symlink_to(Path(sys.executable).parent.parent)
+    given = ["-m", "synth", "init-config", "new.yaml"]
+    environment = {**os.environ, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    for python, advised in ((".venv/bin/python", ".venv/bin/python"), (sys.executable, sys.executable)):
+        (tmp_path / "new.yaml").unlink(missing_ok=True)
+        shown = subprocess.run(
+            [tmp_path / python, *given], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        assert f"next: {advised} -m synth run" in shown.stdout

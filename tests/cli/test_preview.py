@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from synth.cli.app import main
+from synth.engine.run import PipelineRun
 
 
 def preview(
@@ -54,3 +55,15 @@ def test_a_service_that_nobody_offline_knows_is_a_line_with_the_way_out(
     assert (code, out, len(complaint)) == (2, "", 1)
     assert "knows no service for 'bicycle repair'; nearest known: 'car rental'" in complaint[0]
     assert "name a model in llm.textual" in complaint[0]
+
+
+def test_an_interrupted_preview_says_what_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(run: PipelineRun, *_: object) -> None:
+        run.executor.stop()
+
+    monkeypatch.setattr("synth.cli.preview.drive", stop)
+    code, _, complaint = preview("hotel", tmp_path, capsys, monkeypatch)
+    assert code == 130
+    assert complaint[-1] == "interrupted; nothing was written, and what models answered is kept for the same command"

@@ -1,4 +1,4 @@
-"""The page's own task and dispatcher, run by the command as the page says."""
+"""The page's own task, dispatcher and agent, run by the command as the page says."""
 
 import json
 import subprocess
@@ -9,39 +9,27 @@ from tests.docs.test_extending import blocks
 from tests.waiting import HANG
 
 ROOT = Path(__file__).parents[2]
-BACKEND = """
-import json, re
-from skillweave.llm.backends.backend import Reply
-from skillweave.schema.trajectory import FunctionCall, ToolCall
-
-
-class Adder:
-    name = "own/adder"
-
-    def __init__(self, config):
-        pass
-
-    async def complete(self, request):
-        last = request.messages[-1]
-        if last.role == "tool":
-            return Reply(text=f"It is {last.content}.")
-        a, b = map(int, re.findall(r"[0-9]+", last.content))
-        call = ToolCall(id="", function=FunctionCall(name="add", arguments={"a": a, "b": b}))
-        return Reply(text="", tool_calls=(call,))
-
-    async def close(self):
-        pass
-"""
 
 
 def test_the_pages_task_and_dispatcher_run_under_the_command(tmp_path: Path) -> None:
     source = next(block for block in blocks("python") if "class OneByOne" in block)
     assert len(source.splitlines()) < 60
     (tmp_path / "sums.py").write_text(source)
-    (tmp_path / "adder.py").write_text(BACKEND)
+    (tmp_path / "adder.py").write_text(next(block for block in blocks("python") if "class Adder" in block))
     settings = next(block for block in blocks("yaml") if "sums:OneByOne" in block)
-    (tmp_path / "config.yaml").write_text(settings.replace("parts: {", 'parts: {backend: "adder:Adder", '))
-    command = [sys.executable, "-m", "rollout", "run", "--trials", "2"]
+    (tmp_path / "config.yaml").write_text(settings)
+    command = [
+        sys.executable,
+        "-m",
+        "rollout",
+        "run",
+        "--config",
+        "config.yaml",
+        "--agent",
+        "adder:Adder/1",
+        "--trials",
+        "2",
+    ]
     done = subprocess.run(
         command, cwd=tmp_path, env={"PYTHONPATH": f"{ROOT}:{tmp_path}"}, capture_output=True, text=True, timeout=HANG
     )

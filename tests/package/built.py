@@ -79,6 +79,7 @@ class Installed:
     def start(self, *command: str, folder: Path | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
         """Give a command in the folder elsewhere."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        inherited["PATH"] = f"{self.python.parent}{os.pathsep}{inherited['PATH']}"
         return subprocess.run(
             command,
             cwd=folder or self.elsewhere,

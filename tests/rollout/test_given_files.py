@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from skillweave.selection import matching_ids
 from tests.commands import Done, ran
 from tests.rollout.offline_agents.clinic import a_dataset, tasks
 
@@ -39,6 +40,8 @@ def held(place: Path) -> list[str]:
         "\r".join(IDS).encode(),
         b"# the first few\n" + "\n".join([*IDS, IDS[0]]).encode(),
         b"SmallClinic-*",
+        b"SmallClinic-* # all of them",
+        "\n".join(f"{id}\t#{number}" for number, id in enumerate(IDS)).encode(),
     ],
 )
 def test_each_id_of_a_file_is_taken_however_it_was_saved(place: Path, content: bytes) -> None:
@@ -56,6 +59,7 @@ def test_each_id_of_a_file_is_taken_however_it_was_saved(place: Path, content: b
         ("\n".join(IDS).encode("utf-16-be"), "it is UTF-16"),
         (IDS[0].encode() + b"\n\xff\xfe\n", "line 2 is not UTF-8"),
         (IDS[0].encode() + b"\n\0\n", "NUL characters"),
+        (b"\0\1\2", "it holds NUL characters, so it is no text"),
         (MARK + b"\r\n# none\r\n", "the file names no task"),
     ],
 )
@@ -66,6 +70,18 @@ def test_a_file_of_ids_that_is_none_is_refused_in_a_line(place: Path, content: b
     assert "--tasks @ids.txt" in done.stderr
     assert complaint in done.stderr
     assert not (place / "rollouts" / "SmallClinic.jsonl").exists()
+
+
+def test_an_id_may_hold_what_begins_a_comment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ids.txt").write_text("a # b # the first\nc#d\n# e\na # b\n")
+    assert matching_ids(["a # b", "a", "c#d", "e"], ["@ids.txt"]) == ["a # b", "c#d"]
+
+
+def test_what_is_no_file_is_said(place: Path) -> None:
+    assert "--tasks @ names no file; write @FILE" in rolled(place, "--tasks", "@").stderr
+    assert "cannot be read: it is a folder; name a file" in rolled(place, "--tasks", "@outputs").stderr
+    assert "configuration '.' cannot be read: it is a folder; name a file" in rolled(place, "--config", "").stderr
 
 
 def test_each_value_without_a_match_is_named_though_others_match(place: Path) -> None:

@@ -6,6 +6,7 @@ What the tools do is in the server's own file. This file knows nothing of it.
 import argparse
 import json
 import sqlite3
+import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -118,10 +119,17 @@ class Server:
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, sqlite3.Error) as error:
             parser.error(f"cannot open {self.name}: {error}")
         sessions = OpenSessions(lambda: self.session(state), options.dump)
-        if bound is None:
-            serve_stdio(self.name, sessions, options.member)
-        members_at = {f"/{member}/mcp": member for member in members} if options.split else {}
-        serve_http(self.name, sessions, options.host, bound, {**members_at, "/mcp": options.member})
+        try:
+            if bound is None:
+                serve_stdio(self.name, sessions, options.member)
+            members_at = {f"/{member}/mcp": member for member in members} if options.split else {}
+            serve_http(self.name, sessions, options.host, bound, {**members_at, "/mcp": options.member})
+        except ModuleNotFoundError as error:
+            parser.exit(
+                2,
+                f"{parser.prog}: error: the module {error.name!r} is not installed for {sys.executable}; activate the "
+                "environment of Skillweave (`. .venv/bin/activate`), or install it (`pip install .`)\n",
+            )
 
 
 class CommandLine(argparse.ArgumentParser):

@@ -103,3 +103,10 @@ def test_the_card_says_what_it_was_made_from(small: Path, trajectories: Path, tm
     card = (tmp_path / "README.md").read_text()
     for words in ("offline/oracle", "`reward==1`", "`weight` is 1", "characters / 4", f"| 1 | {len(rows)} |"):
         assert words in card
+
+
+def test_nothing_is_made_for_arguments_that_are_wrong(small: Path, trajectories: Path, tmp_path: Path) -> None:
+    to = tmp_path / "x"
+    assert export("openai", small, to, rollouts=tmp_path / "nothere").returncode == 2
+    assert export("openai", small, to, "--results", str(tmp_path / "none"), rollouts=trajectories).returncode == 2
+    assert not to.exists()

@@ -20,6 +20,7 @@ from skillweave.schema.task import Task
 from skillweave.world.dataset import Dataset
 from skillweave.world.noise import ERRORS
 from synth.tasks.noise import with_planted_faults
+from tests.commands import ran
 from tests.rollout.offline_agents.clinic import WORLD, tasks
 from tests.rollout.world.servers import PLANTED, a_served_dataset, an_opener, held_on, servers_left, starts
 from tests.waiting import HANG, is_running, wait_until
@@ -182,6 +183,26 @@ def test_other_tools_than_the_contracts_are_a_defect_of_the_world(tmp_path: Path
     with pytest.raises(WorldError, match="does not offer 'find_slot' as its contract does"):
         asyncio.run(opened(dataset, "price"))
     assert servers_left() == []
+    done = ran("rollout", "run", "--outputs-dir", str(dataset.store.root), "--engine", "mcp", place=tmp_path)
+    complaint = done.stderr.splitlines()
+    assert (done.returncode, len(complaint)) == (1, 1)
+    assert "'find_slot'" in complaint[0]
+    assert complaint[0].endswith(f"python -m synth run --outputs-dir {dataset.store.root}")
+    assert "conversations of" not in done.stdout
+
+
+def test_a_server_of_an_older_dataset_is_talked_to(tmp_path: Path) -> None:
+    dataset = a_served_dataset(tmp_path / "outputs")
+    runtime = tmp_path / "outputs/mcp_servers"
+    for name, new, old in [
+        ("_session.py", '"required": required}', '"required": required, "additionalProperties": False}'),
+        ("_arguments.py", '{"type": kind,', '{"type": kind if self.required else [kind, "null"],'),
+        ("_arguments.py", '"enum"] = self.enum', '"enum"] = self.enum if self.required else [*self.enum, None]'),
+    ]:
+        text = (runtime / name).read_text("utf-8")
+        assert new in text
+        (runtime / name).write_text(text.replace(new, old), "utf-8")
+    assert held_on(dataset, an_opener(dataset), ["when"])["when"].error is None
 
 
 @pytest.mark.parametrize(
