@@ -29,7 +29,7 @@ def test_wrong_options_are_refused_in_a_line(small: Path, tmp_path: Path) -> Non
     outputs = ("--outputs", str(small))
     assert "unknown protocol 'smtp'; there are agentgym, openenv, mcp" in refused("smtp", *outputs)
     assert "nobody" in refused("agentgym", *outputs, "--user", "offline/nobody")
-    assert "--config" in refused("agentgym", *outputs, "--set", "rollout.max_turns=3")
+    assert "did you mean 'max_turns'?" in refused("agentgym", *outputs, "--set", "rollout.max_turn=3")
     assert str(tmp_path / "none") in refused("agentgym", "--outputs", str(tmp_path / "none"))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
